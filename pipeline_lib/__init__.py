@@ -1,0 +1,18 @@
+"""The library behind the stages: a map of its rooms, in import order.
+
+``settings``, ``contract``, ``publishing``
+    The typed view of params.yaml, the schemas of what passes between stages, atomic output.
+``corpora``, ``images``, ``text``
+    Raw captions to tables, images to features, sentences to tokens and tokens to ids.
+``models``
+    Encoders, similarities, losses, and the Embedder that composes them.
+``training``
+    Batches, the update loop, checkpoints.
+``evaluation``
+    Ranking, retrieval scores, confidence intervals.
+``reporting``
+    Tables of results beside published numbers.
+
+A room imports only rooms named before it (tests/test_graph.py holds that). The stages import
+the library; the library never imports a stage.
+"""
