@@ -49,7 +49,7 @@ def resume_folder(stage: str, identity: object) -> Path:
 
     The caller deletes the folder (:func:`discard`) once the result is published.
     """
-    text = json.dumps(identity, sort_keys=True, ensure_ascii=False)
+    text = json.dumps([identity, _source_sha256()], sort_keys=True, ensure_ascii=False)
     home = Path(".resume") / stage
     folder = home / hashlib.sha256(text.encode()).hexdigest()[:32]
     if home.is_dir():
@@ -72,6 +72,11 @@ def file_sha256(path: Path) -> str:
     """Return the SHA-256 of a file's content, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _source_sha256() -> str:
+    modules = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256("".join(map(file_sha256, modules)).encode()).hexdigest()
 
 
 def _flush(path: Path) -> None:

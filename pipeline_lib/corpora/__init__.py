@@ -1,0 +1,11 @@
+"""Raw corpora to captions and images tables: one reader per format, and the training selection.
+
+``files``, ``corpus``
+    Raw files with their problems, and what every reader builds its tables from.
+``table``, ``multi30k``, ``flickr8k``, ``coco``
+    The formats, one module each; ``readers`` names them.
+``selection``
+    The training captions that a recipe may see.
+``world``
+    The corpus that the project generates for itself.
+"""

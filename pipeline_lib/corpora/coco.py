@@ -1,0 +1,209 @@
+"""COCO captions with Karpathy's splits, Japanese captions (STAIR or YJ) and Chinese (COCO-CN).
+
+The raw folder holds, as far as the languages need them:
+
+- ``dataset_coco.json``: English captions and splits (Karpathy and Fei-Fei 2015), always;
+- ``stair_captions_v1.2_train.json`` and ``_val.json``: five Japanese captions of every image
+  (Yoshikawa et al. 2017), or ``yjcaptions26k_clean.json``: of 26,500 training images of 2014
+  (Miyazaki and Shimizu 2016), of which Karpathy's val and test images are none;
+- ``coco-cn_{train,val,test}.txt``, ``imageid.human-written-caption.txt`` and
+  ``imageid.manually-translated-caption.txt`` of COCO-CN (Li et al. 2019), version 201805.
+
+The two ways to split disagree: COCO-CN tests on images that Karpathy trains on.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows, language_problems
+from pipeline_lib.corpora.files import clean, note_lines, note_rows, read_json, read_lines
+
+JAPANESE = {
+    "none": (),
+    "stair": ("stair_captions_v1.2_train.json", "stair_captions_v1.2_val.json"),
+    "yj": ("yjcaptions26k_clean.json",),
+}
+"""Files of Japanese captions."""
+
+CHINESE = {
+    "imageid.human-written-caption.txt": "caption",
+    "imageid.manually-translated-caption.txt": "translation",
+}
+"""Files of Chinese captions, with their kind. Which English caption a translation belongs to is
+not published with them, so their source stays unknown."""
+
+KARPATHY_SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "test"}
+"""Names of splits by Karpathy's. ``restval``, the validation images of 2014 that he left over, is
+training data, as in Kádár et al. 2019, section 3.2."""
+
+_CN_IMAGE = r"COCO_(?:train|val)2014_0*(?P<key>\d+)"
+_CN_CAPTION = _CN_IMAGE + r"#(?:[a-z]+#)?(?P<position>\d+)\s+(?P<text>.*)"
+_CN_CAPTION_FORM = "<image>#<number>, a blank or tab, and the caption"
+
+
+def read_coco(
+    raw: Path, dataset: str, *, languages: list[str], japanese: str, splits: str
+) -> Corpus:
+    """Read COCO captions in English, Japanese and Chinese.
+
+    Args:
+        raw: Folder that holds the files named above.
+        dataset: Name of the data set.
+        languages: Some of en, ja, zh.
+        japanese: Entry of :data:`JAPANESE`.
+        splits: ``karpathy``: all images in his splits; ``coco_cn``: COCO-CN's images in its own.
+
+    Returns:
+        The corpus; image paths are such as ``val2014/COCO_val2014_000000391895.jpg``.
+
+    Raises:
+        ContractError: Lists every problem with its file and line, or place in the JSON.
+    """
+    problems = list(language_problems(languages, ("en", "ja", "zh")))
+    photos, english = _karpathy(raw / "dataset_coco.json", problems)
+    chosen = photos if splits == "karpathy" else _coco_cn_splits(raw, photos, problems)
+    tables = [english.assign(language="en", annotation="caption")] if "en" in languages else []
+    if "ja" in languages:
+        tables += _japanese(raw, japanese, photos, problems)
+    if "zh" in languages:
+        tables += _chinese(raw, photos, problems)
+    captions = [_rows(table.merge(chosen, on="key"), dataset) for table in tables]
+    return assemble(captions, chosen, dataset, raw, problems)
+
+
+def _rows(table: pd.DataFrame, dataset: str) -> pd.DataFrame:
+    columns = ("language", "annotation", "position", "text")
+    return caption_rows(table, dataset, **{name: table[name] for name in columns})
+
+
+def _karpathy(path: Path, problems: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return photos, and English captions as ``key``, ``position``, ``text``."""
+    fields = {"cocoid": int, "filepath": str, "filename": str, "split": str, "sentences": list}
+    entries = _entries(path, "images", fields, problems)
+    key = entries["cocoid"].astype(str)
+    photos = pd.DataFrame(
+        {
+            "key": key,
+            "image_id": "coco:" + key,
+            "split": entries["split"].map(KARPATHY_SPLITS),
+            "path": entries["filepath"] + "/" + entries["filename"],
+        }
+    )
+    unknown = entries[photos["split"].isna()]
+    note_rows(problems, path, unknown, "split", f"one of {', '.join(KARPATHY_SPLITS)}")
+    note_rows(problems, path, entries[key.duplicated()], "cocoid", "each image once")
+    english = _sentences(entries.assign(key=key), path, problems)
+    return photos.fillna({"split": ""}).drop_duplicates("key"), english
+
+
+def _sentences(entries: pd.DataFrame, path: Path, problems: list[str]) -> pd.DataFrame:
+    rows = [
+        (key, position, sentence.get("raw") if isinstance(sentence, dict) else None, line)
+        for key, sentences, line in zip(
+            entries["key"], entries["sentences"], entries["line"], strict=True
+        )
+        for position, sentence in enumerate(sentences)
+    ]
+    table = pd.DataFrame(rows, columns=["key", "position", "text", "line"])
+    table["line"] = table["line"] + ".sentences[" + table["position"].astype(str) + "].raw"
+    return _cleaned(table.fillna({"text": ""}), path, problems)
+
+
+def _japanese(
+    raw: Path, japanese: str, photos: pd.DataFrame, problems: list[str]
+) -> list[pd.DataFrame]:
+    if japanese == "none":
+        problems.append("japanese: the language ja needs stair or yj, found none")
+    return [
+        _annotations(raw / name, photos, problems).assign(language="ja", annotation="caption")
+        for name in JAPANESE[japanese]
+    ]
+
+
+def _annotations(path: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
+    """Return the captions of a file in COCO's own format, numbered by id within each image."""
+    fields = {"id": int, "image_id": int, "caption": str}
+    entries = _entries(path, "annotations", fields, problems)
+    note_rows(problems, path, entries[entries["id"].duplicated()], "id", "each id once")
+    table = entries.assign(key=entries["image_id"].astype(str), text=entries["caption"])
+    table = table.sort_values("id", kind="stable")
+    table["position"] = table.groupby("key").cumcount()
+    _note_unknown_images(table, photos, path, problems)
+    return _cleaned(table, path, problems)
+
+
+def _chinese(raw: Path, photos: pd.DataFrame, problems: list[str]) -> list[pd.DataFrame]:
+    tables = []
+    for name, annotation in CHINESE.items():
+        table = _cn_lines(raw / name, _CN_CAPTION, _CN_CAPTION_FORM, problems)
+        _note_unknown_images(table, photos, raw / name, problems)
+        repeated = table.duplicated(["key", "position"])
+        note_rows(problems, raw / name, table[repeated], "content", "each number once per image")
+        table = _cleaned(table, raw / name, problems)
+        tables.append(table.assign(language="zh", annotation=annotation))
+    return tables
+
+
+def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
+    """Return COCO-CN's images with its splits."""
+    lists = []
+    for split in ("train", "val", "test"):
+        path = raw / f"coco-cn_{split}.txt"
+        table = _cn_lines(path, _CN_IMAGE, "an image such as COCO_val2014_000000391895", problems)
+        _note_unknown_images(table, photos, path, problems)
+        seen = pd.concat([*lists, table])["key"].duplicated().iloc[-len(table) :]
+        again = table[seen.to_numpy()] if len(table) else table
+        note_rows(problems, path, again, "content", "each image in one split, once")
+        lists.append(table.assign(split=split))
+    split = pd.concat(lists).drop_duplicates("key").set_index("key")["split"]
+    listed = photos[photos["key"].isin(split.index)]
+    return listed.assign(split=listed["key"].map(split))
+
+
+def _cn_lines(path: Path, pattern: str, form: str, problems: list[str]) -> pd.DataFrame:
+    """Return what the named groups of ``pattern`` match on each ``line``, and its ``content``."""
+    content = pd.Series(read_lines(path, problems), dtype="str").str.strip()
+    table = content.str.extract(f"^{pattern}$").assign(
+        content=content, line=range(1, len(content) + 1)
+    )
+    note_rows(problems, path, table[table["key"].isna()], "content", form)
+    return table.dropna(subset=["key"]).reset_index(drop=True)
+
+
+def _entries(
+    path: Path, section: str, fields: dict[str, type], problems: list[str]
+) -> pd.DataFrame:
+    """Return the entries of one list of a JSON object, with their place as ``line``."""
+    content = read_json(path, problems)
+    entries = content.get(section) if isinstance(content, dict) else None
+    if content is not None and not isinstance(entries, list):
+        problems.append(f"{path}: expected an object with a list {section!r}, found none")
+    placed = [(f"{section}[{i}]", entry) for i, entry in enumerate(entries or [])]
+    wrong = [place for place, entry in placed if not _has_fields(entry, fields)]
+    expected = "expected " + ", ".join(f"{name} ({kind.__name__})" for name, kind in fields.items())
+    note_lines(problems, path, [(place, f"{expected}; found something else") for place in wrong])
+    rows = [
+        (*(entry[name] for name in fields), place)
+        for place, entry in placed
+        if _has_fields(entry, fields)
+    ]
+    return pd.DataFrame(rows, columns=[*fields, "line"])
+
+
+def _has_fields(entry: object, fields: dict[str, type]) -> bool:
+    return isinstance(entry, dict) and all(
+        isinstance(entry.get(name), kind) for name, kind in fields.items()
+    )
+
+
+def _cleaned(table: pd.DataFrame, path: Path, problems: list[str]) -> pd.DataFrame:
+    text = clean(table["text"], table["line"], path, problems)
+    return table.assign(text=text)[["key", "position", "text"]]
+
+
+def _note_unknown_images(
+    table: pd.DataFrame, photos: pd.DataFrame, path: Path, problems: list[str]
+) -> None:
+    unknown = table[~table["key"].isin(photos["key"]) & bool(len(photos))]
+    note_rows(problems, path, unknown, "key", "the id of an image of dataset_coco.json")

@@ -1,0 +1,140 @@
+"""Read the files of a raw corpus and note every problem with its file and line.
+
+The readers hand one list of problems along and raise it whole at the end, so that one run shows
+all that is wrong with a corpus. A file that cannot be used at all is noted here and comes back
+empty: callers skip what is empty and need not report it again.
+"""
+
+import gzip
+import json
+import unicodedata
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+SHOWN_LINES = 20
+"""Of one kind of problem in one file, so many lines are listed; the rest are counted."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_lines(path: Path, problems: list[str]) -> list[str]:
+    """Return the lines of a UTF-8 text file, plain or gzipped under the name ``<path>.gz``.
+
+    Lines end at newlines only: ``str.splitlines`` would also cut at form feeds and at U+2028,
+    which occur inside captions, and shift every later line.
+    """
+    content = _content(path, problems)
+    lines = content.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    try:
+        return [line.decode() for line in lines]
+    except UnicodeDecodeError:
+        note_lines(problems, path, _undecodable(lines))
+        return [line.decode(errors="replace") for line in lines]
+
+
+def read_sentences(path: Path, problems: list[str]) -> list[str]:
+    """Return the sentences of a file with one per line, cleaned by :func:`clean`."""
+    lines = read_lines(path, problems)
+    return clean(lines, range(1, len(lines) + 1), path, problems)
+
+
+def read_table(
+    path: Path, columns: Iterable[str], separator: str, problems: list[str]
+) -> pd.DataFrame:
+    """Return the named columns of a delimited file with a header and without quoting.
+
+    Returns:
+        One row of strings per line that has as many fields as the header, and its number in
+        ``line``. Columns that are not asked for are left out.
+    """
+    header, *lines = [line.rstrip("\r") for line in read_lines(path, problems)] or [""]
+    names = header.split(separator)
+    fields = [line.split(separator) for line in lines]
+    missing = [column for column in columns if column not in names]
+    if missing and header:
+        problems.append(
+            f"{path}:1: expected a header with {', '.join(columns)} separated by {separator!r}; "
+            f"found no {', '.join(missing)} in {header!r}"
+        )
+    wrong = [(number, len(row)) for number, row in enumerate(fields, 2) if len(row) != len(names)]
+    expected = f"expected {len(names)} fields as in the header, found"
+    note_lines(problems, path, [(number, f"{expected} {count}") for number, count in wrong])
+    if missing:
+        return pd.DataFrame(columns=[*columns, "line"])
+    rows = [(*row, number) for number, row in enumerate(fields, 2) if len(row) == len(names)]
+    return pd.DataFrame(rows, columns=[*names, "line"])[[*columns, "line"]]
+
+
+def read_json(path: Path, problems: list[str]) -> object | None:
+    """Return the content of a JSON file, or None where it cannot be read."""
+    content = _content(path, problems)
+    try:
+        return json.loads(content) if content else None
+    except ValueError as error:  # JSONDecodeError names line and column, UnicodeDecodeError a byte
+        problems.append(f"{path}: expected JSON in UTF-8, found: {error}. Fetch the file again.")
+        return None
+
+
+def clean(
+    texts: Iterable[str], lines: Iterable[int | str], path: Path, problems: list[str]
+) -> list[str]:
+    """Return texts in Unicode normal form NFC, stripped, each inner whitespace one blank.
+
+    Args:
+        texts: What was read.
+        lines: The line of ``path`` that each text stands on, for the note on an empty text.
+        path: File that the texts come from.
+        problems: Where empty texts are noted.
+    """
+    cleaned = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
+    empty = [line for line, text in zip(lines, cleaned, strict=True) if not text]
+    note_lines(problems, path, [(line, "expected a caption, found no text") for line in empty])
+    return cleaned
+
+
+def note_lines(problems: list[str], path: Path, found: Iterable[tuple[int | str, str]]) -> None:
+    """Note what was found on lines (or places) of a file: the first ones, then how many more."""
+    found = list(found)
+    problems.extend(f"{path}:{line}: {what}" for line, what in found[:SHOWN_LINES])
+    if len(found) > SHOWN_LINES:
+        problems.append(f"{path}: and {len(found) - SHOWN_LINES} more lines like the last one")
+
+
+def note_rows(
+    problems: list[str], path: Path, rows: pd.DataFrame, column: str, expected: str
+) -> None:
+    """Note rows of a table that :func:`read_table` read, with what one column of them holds."""
+    shown = zip(rows["line"], rows[column], strict=True)
+    note_lines(problems, path, [(line, f"expected {expected}, found {v!r}") for line, v in shown])
+
+
+def _content(path: Path, problems: list[str]) -> bytes:
+    zipped = path.with_name(f"{path.name}.gz")
+    try:
+        if path.is_file():
+            content = path.read_bytes()
+        elif zipped.is_file():
+            content = gzip.decompress(zipped.read_bytes())
+        else:
+            problems.append(f"{path}: expected this file (or {zipped.name}), found none")
+            return b""
+    except (OSError, EOFError, zlib.error) as error:
+        problems.append(f"{path}: cannot be read: {error}. Fetch the file again.")
+        return b""
+    if not content:
+        problems.append(f"{path}: expected lines of text, found an empty file")
+    return content
+
+
+def _undecodable(lines: list[bytes]) -> Iterable[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            found = f"byte {line[error.start]:#04x} in column {error.start + 1}"
+            yield number, f"expected UTF-8, found {found}. Convert the file to UTF-8."

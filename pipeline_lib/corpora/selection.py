@@ -1,0 +1,77 @@
+"""Which captions a recipe may learn from: languages, kinds, how many per image, which images.
+
+Every choice is made by the hash of an id under a seed, so it depends on nothing else: not on the
+order of the rows, on the other languages of a call, or on the machine.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.contract import raise_problems
+
+
+def select(
+    captions: pd.DataFrame,
+    *,
+    kinds: dict[str, list[str]],
+    per_image: int,
+    images: str,
+    seed: int,
+) -> pd.DataFrame:
+    """Return the training captions asked for, and all validation captions of their kinds.
+
+    Args:
+        captions: Captions table of one whole data set, whose images the halves divide.
+        kinds: Kinds of annotation to take, by language.
+        per_image: At most so many training captions of each image in each language, drawn
+            uniformly among its captions of those kinds.
+        images: ``all``, or ``first_half`` or ``second_half`` of the training images: two disjoint
+            halves, the same in every language. (Kádár et al. 2018 drew them anew for each
+            language, so that their disjoint halves shared half of the images.)
+        seed: Seed of both choices.
+
+    Returns:
+        Rows of ``captions`` in their order; splits other than train and val are left out.
+
+    Raises:
+        ContractError: Lists the languages and kinds that have no training caption.
+    """
+    wanted = captions[_is_of(captions, kinds)]
+    train = wanted["split"] == "train"
+    raise_problems("selection of training captions", _absent(wanted[train], kinds))
+    chosen = wanted["image_id"].isin(_training_images(captions, images, seed))
+    return wanted[train & chosen & _is_drawn(wanted, per_image, seed) | (wanted["split"] == "val")]
+
+
+def _is_of(captions: pd.DataFrame, kinds: dict[str, list[str]]) -> np.ndarray:
+    asked = pd.MultiIndex.from_tuples([(lang, kind) for lang in kinds for kind in kinds[lang]])
+    return pd.MultiIndex.from_frame(captions[["language", "annotation"]]).isin(asked)
+
+
+def _absent(train: pd.DataFrame, kinds: dict[str, list[str]]) -> Iterator[str]:
+    present = set(zip(train["language"], train["annotation"], strict=True))
+    for language, annotations in kinds.items():
+        for annotation in annotations:
+            if (language, annotation) not in present:
+                yield f"expected training captions {language}/{annotation}, found none"
+
+
+def _training_images(captions: pd.DataFrame, images: str, seed: int) -> np.ndarray:
+    ids = captions.loc[captions["split"] == "train", "image_id"].unique().to_numpy(object)
+    shuffled = ids[np.argsort(_hashes(ids, seed))]
+    middle = len(ids) // 2
+    return {"all": ids, "first_half": shuffled[:middle], "second_half": shuffled[middle:]}[images]
+
+
+def _is_drawn(captions: pd.DataFrame, per_image: int, seed: int) -> np.ndarray:
+    group = [captions["image_id"].array, captions["language"].array]
+    hashes = pd.Series(_hashes(captions["caption_id"], seed))
+    return (hashes.groupby(group).rank(method="first") <= per_image).to_numpy()
+
+
+def _hashes(ids: Iterable[str], seed: int) -> np.ndarray:
+    digests = (hashlib.sha256(f"{seed} {name}".encode()).digest() for name in ids)
+    return np.array([int.from_bytes(digest[:8], "big") for digest in digests], dtype=np.uint64)

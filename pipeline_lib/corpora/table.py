@@ -1,0 +1,88 @@
+"""Bring your own captions: one table of captions beside a folder of images.
+
+``<raw>/captions.tsv`` is UTF-8, tab separated, without quoting, with the columns of
+:data:`COLUMNS`. ``image`` is a file below ``<raw>/images``; ``annotation`` is an entry of
+``contract.ANNOTATIONS``; ``position`` numbers the captions of one image, language and annotation;
+``translation_of`` is ``<language>/<annotation>/<position>`` of the caption of the same image that
+this one translates, or empty. Splits are free: training needs ``train`` and ``val``, evaluation
+the split that it names.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.contract import ANNOTATIONS
+from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
+from pipeline_lib.corpora.files import clean, note_rows, read_table
+
+COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
+
+_SOURCE = "a caption of the same image as <language>/<annotation>/<position>, or nothing"
+
+
+def read_captions_table(raw: Path, dataset: str) -> Corpus:
+    """Read ``captions.tsv`` and the names of the images that it speaks of.
+
+    Raises:
+        ContractError: Lists every line that cannot be used, and why.
+    """
+    problems: list[str] = []
+    path = raw / "captions.tsv"
+    table = read_table(path, COLUMNS, "\t", problems)
+    table["text"] = clean(table["text"], table["line"], path, problems)
+    table["key"] = table["image"].str.replace(r"\.[^./]*$", "", regex=True)
+    photos = table[["split", "key"]].assign(
+        image_id=dataset + ":" + table["key"], path=table["image"]
+    )
+    rows = caption_rows(
+        photos,
+        dataset,
+        **{name: table[name] for name in ("language", "annotation", "position", "text")},
+        source=_sources(table, dataset),
+    )
+    _note_bad_values(table, path, problems)
+    _note_bad_images(table, raw / "images", path, problems)
+    _note_bad_references(table, rows, path, problems)
+    return assemble([rows], photos.drop_duplicates("path"), dataset, raw, problems)
+
+
+def _sources(table: pd.DataFrame, dataset: str) -> pd.Series:
+    source = dataset + "/" + table["key"] + "/" + table["translation_of"]
+    return source.where(table["translation_of"] != "", None)
+
+
+def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
+    position = table["position"]
+    whole = position.str.fullmatch(r"0|[1-9]\d{0,4}")
+    small = position.where(whole, "0").astype(int) <= np.iinfo(np.int16).max
+    for column, valid, expected in (
+        ("split", table["split"] != "", "the name of a split"),
+        ("language", table["language"].str.fullmatch("[a-z]{2,3}"), "a language code such as de"),
+        ("annotation", table["annotation"].isin(ANNOTATIONS), f"one of {', '.join(ANNOTATIONS)}"),
+        ("position", whole & small, "a number from 0 to 32767 without leading zeros"),
+    ):
+        note_rows(problems, path, table[~valid], column, expected)
+
+
+def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
+    named = table.drop_duplicates("image")
+    there = named["image"].map(lambda image: image != "" and (folder / image).is_file())
+    note_rows(problems, path, named[~there.astype(bool)], "image", f"a file below {folder}")
+    twin = named["key"].duplicated()
+    note_rows(problems, path, named[twin], "image", "a name that differs in more than its suffix")
+    split = table.groupby("image")["split"].transform("first")
+    note_rows(problems, path, table[table["split"] != split], "split", "one split per image")
+
+
+def _note_bad_references(
+    table: pd.DataFrame, rows: pd.DataFrame, path: Path, problems: list[str]
+) -> None:
+    repeated = table.assign(caption=rows["caption_id"])[rows["caption_id"].duplicated()]
+    note_rows(problems, path, repeated, "caption", "each caption's place once")
+    source = rows["source_caption_id"]
+    missing = source.notna() & (~source.isin(rows["caption_id"]) | (source == rows["caption_id"]))
+    note_rows(problems, path, table[missing], "translation_of", _SOURCE)
+    original = (table["annotation"] == "caption") & source.notna()
+    note_rows(problems, path, table[original], "translation_of", "nothing: it is no translation")

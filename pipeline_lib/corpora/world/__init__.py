@@ -1,0 +1,11 @@
+"""The generated corpus: scenes that the project draws and describes, so that the truth is known.
+
+``concepts``, ``scenes``, ``messages``
+    What can exist, one scene, and which part of a scene a sentence tells.
+``wording``, ``languages`` and one module per language
+    Sentences in six languages from one message.
+``canvas``, ``people``, ``animals``, ``things``, ``places``, ``drawing``
+    The picture of a scene, in two styles.
+``lexicon``, ``similarity``, ``parallel``, ``generate``
+    The files of the corpus; :func:`generate.generate` is the entry.
+"""

@@ -1,0 +1,1 @@
+"""What embeddings are worth: ranks, retrieval scores and how sure we can be of them."""

@@ -1,0 +1,67 @@
+"""One image file to 8-bit RGB pixels, or an error that says what is wrong with it.
+
+Formats are recognised by content, never by file extension. Pillow decodes all of them: it raises
+on the truncated and hostile files that crash faster decoders, and decoding is a small share of
+extraction (the network is the rest).
+"""
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+"""Formats that are read; others that Pillow knows (EPS, for one) can start external programs."""
+
+MAX_PIXELS = 89_478_485
+"""Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
+
+
+class ImageError(ValueError):
+    """One image cannot be used; the message is the reason, without the file's name."""
+
+
+def decode(path: Path) -> np.ndarray:
+    """Return an image as it is meant to be seen: upright, opaque, 8-bit RGB.
+
+    The EXIF orientation is applied, transparent pixels are laid over white, 16-bit greyscale keeps
+    its upper 8 bits, and of several frames the first counts. Colour profiles are ignored.
+
+    Args:
+        path: A JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file, whatever its extension.
+
+    Returns:
+        Pixels ``uint8 [height, width, 3]``.
+
+    Raises:
+        ImageError: The file is no image, is damaged, or has more than :data:`MAX_PIXELS`.
+    """
+    try:
+        with Image.open(path, formats=FORMATS) as image:
+            check_pixels(*image.size)
+            return np.array(_to_rgb(ImageOps.exif_transpose(image)))
+    except ImageError:
+        raise
+    except UnidentifiedImageError as error:
+        raise ImageError(f"expected an image in one of {', '.join(FORMATS)}") from error
+    except Exception as error:  # on damaged bytes Pillow raises a dozen unrelated types
+        raise ImageError(f"cannot be decoded ({type(error).__name__}: {error})") from error
+
+
+def check_pixels(width: int, height: int) -> None:
+    """Raise :class:`ImageError` where an image of this size would take too much memory."""
+    if width * height > MAX_PIXELS:
+        raise ImageError(
+            f"expected at most {MAX_PIXELS} pixels, found {width} x {height}: scale the image down"
+        )
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith("I;16"):  # Pillow's own conversion clips at 255 instead of scaling
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        raise ImageError(f"expected 8 or 16 bits per channel, found 32 (mode {image.mode})")
+    if image.has_transparency_data:
+        white = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(white, image.convert("RGBA"))
+    return image.convert("RGB")

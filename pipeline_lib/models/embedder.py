@@ -1,0 +1,96 @@
+"""The Embedder: images and sentences of several languages in one space; saved and loaded here."""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
+from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.settings import Recipe
+from pipeline_lib.text.vocabulary import Vocabulary
+
+
+class Embedder(nn.Module):
+    """The two encoders of one recipe and the similarity between their vectors."""
+
+    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, feature_dim: int, seed: int) -> None:
+        """Make an untrained model.
+
+        Args:
+            recipe: Sizes and options.
+            vocabulary: Of the training captions.
+            feature_dim: Size of image features.
+            seed: Of the initial weights.
+        """
+        super().__init__()
+        self.recipe, self.vocabulary, self.feature_dim = recipe, vocabulary, feature_dim
+        generator = torch.Generator().manual_seed(seed)
+        self.image_encoder = ImageEncoder(feature_dim, recipe, generator)
+        self.sentence_encoder = SentenceEncoder(vocabulary, recipe, generator)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model's weights lie."""
+        return self.image_encoder.linear.weight.device
+
+    def image_vectors(self, features: Tensor) -> Tensor:
+        """Embed features ``[images, feature_dim]`` as unit vectors ``[images, embed_dim]``."""
+        return F.normalize(self.image_encoder(features), dim=1)
+
+    def sentence_vectors(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
+        """Embed sentences ``[sentences, steps]`` as unit vectors ``[sentences, embed_dim]``."""
+        return F.normalize(self.sentence_encoder(token_ids, lengths, language), dim=1)
+
+    def scores(self, a: Tensor, b: Tensor) -> Tensor:
+        """Return the recipe's similarity of vectors ``[n, dim]`` and ``[m, dim]``: ``[n, m]``."""
+        return SIMILARITIES[self.recipe.similarity](a, b)
+
+    @torch.inference_mode()
+    def embed_features(self, features: Tensor, batch_size: int = 4096) -> Tensor:
+        """Embed any number of image features, as float32 on the CPU ``[images, embed_dim]``."""
+        batches = features.split(batch_size)
+        return torch.cat([self.image_vectors(batch.to(self.device)).cpu() for batch in batches])
+
+    @torch.inference_mode()
+    def embed_tokens(
+        self, token_ids: Tensor, lengths: Tensor, language: str, batch_size: int = 512
+    ) -> Tensor:
+        """Embed any number of encoded sentences, as float32 on the CPU ``[sentences, embed_dim]``.
+
+        Sentences are taken in the order of their length, so that a batch is short or long as one.
+        """
+        vectors = torch.empty(len(token_ids), self.recipe.embed_dim)
+        for rows in lengths.argsort(stable=True).split(batch_size):
+            longest = int(lengths[rows].max())
+            ids = token_ids[rows, :longest].to(self.device)
+            vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()
+        return vectors
+
+    def save(self, folder: Path) -> None:
+        """Write weights.safetensors, recipe.json and vocabulary.json into a new folder."""
+        folder.mkdir(parents=True)
+        weights = {name: value.contiguous().cpu() for name, value in self.state_dict().items()}
+        save_file(weights, folder / "weights.safetensors")
+        description = {"feature_dim": self.feature_dim, **self.recipe.model_dump()}
+        _write_json(folder / "recipe.json", description)
+        _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
+
+    @classmethod
+    def load(cls, folder: Path) -> "Embedder":
+        """Read a model that :meth:`save` wrote; nothing else of its study is needed."""
+        folder = Path(folder)
+        description = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+        feature_dim = description.pop("feature_dim")
+        vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        model = cls(Recipe(**description), Vocabulary.from_json(vocabulary), feature_dim, seed=0)
+        model.load_state_dict(load_file(folder / "weights.safetensors"))
+        return model.eval()
+
+
+def _write_json(path: Path, content: dict) -> None:
+    text = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,1 @@
+"""Reporting: one table of all recipes, and its place in the README."""

@@ -1,0 +1,1 @@
+"""Sentences to tokens, and tokens to ids."""

@@ -1,0 +1,133 @@
+"""Sentences to tokens, by the tokenizer that params.yaml names for their language.
+
+Each tokenizer's package is imported when the first one of its kind is built, so that who works
+with European languages pays nothing for the dictionaries of the others.
+"""
+
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+
+import pandas as pd
+
+from pipeline_lib.contract import raise_problems
+from pipeline_lib.settings import SettingsError, Tokenizer
+from pipeline_lib.text.moses import moses_tokenizer, punctuation_normalizer
+
+Tokenize = Callable[[str], list[str]]
+
+
+def tokenize_captions(captions: pd.DataFrame, tokenizers: Mapping[str, Tokenizer]) -> pd.DataFrame:
+    """Return captions with the column ``tokens`` added: one list of strings per row.
+
+    Args:
+        captions: Rows with ``caption_id``, ``language`` and ``text``.
+        tokenizers: How each language becomes tokens.
+
+    Raises:
+        ContractError: Lists every language without a tokenizer, or every caption without a token.
+    """
+    languages = sorted(captions["language"].unique())
+    raise_problems("tokenizers", _languages_without(tokenizers, languages))
+    tokenize = {
+        language: build_tokenizer(language, **tokenizers[language].model_dump())
+        for language in languages
+    }
+    rows = zip(captions["language"], captions["text"], strict=True)
+    tokens = pd.Series([tokenize[language](text) for language, text in rows], captions.index)
+    raise_problems("captions", _captions_without_token(captions[tokens.map(len) == 0]))
+    return captions.assign(tokens=tokens)
+
+
+def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: bool) -> Tokenize:
+    """Return the function from a sentence to its tokens; Unicode form NFC comes before all else.
+
+    Args:
+        language: Code of the language, such as ``de``.
+        tokenizer: Name in :data:`TOKENIZERS`.
+        lowercase: Lower-case first (``ß`` and umlauts stay letters).
+        normalize: Rewrite punctuation as Moses does, before the tokenizer.
+
+    Raises:
+        SettingsError: If no tokenizer has that name.
+    """
+    if tokenizer not in TOKENIZERS:
+        raise SettingsError(
+            f"tokenizers.{language}: no tokenizer is called {tokenizer!r}. "
+            f"Legal names: {', '.join(sorted(TOKENIZERS))}."
+        )
+    steps = [
+        _to_nfc,
+        *([str.lower] if lowercase else []),
+        *([punctuation_normalizer(language)] if normalize else []),
+        TOKENIZERS[tokenizer](language),
+    ]
+
+    def tokenize(text: str) -> list[str]:
+        for step in steps:
+            text = step(text)
+        return text
+
+    return tokenize
+
+
+def _mecab_tokenizer(_language: str) -> Tokenize:
+    """Segmentation by MeCab with the IPA dictionary."""
+    import fugashi
+    import ipadic
+
+    tagger = fugashi.GenericTagger(f"{ipadic.MECAB_ARGS} -Owakati")
+
+    def tokenize(text: str) -> list[str]:
+        return tagger.parse(text).split()
+
+    return tokenize
+
+
+def _jieba_tokenizer(_language: str) -> Tokenize:
+    """Segmentation by jieba's default: its HMM finds the words that its dictionary lacks."""
+    with warnings.catch_warnings():  # its source has escape sequences that Python warns of
+        warnings.simplefilter("ignore")
+        import jieba
+
+    segmenter = jieba.Tokenizer()
+    # Its own initialize() logs, and keeps the dictionary under a fixed name in the folder for
+    # temporary files, where it trusts what another user or version has left.
+    segmenter.FREQ, segmenter.total = segmenter.gen_pfdict(segmenter.get_dict_file())
+    segmenter.initialized = True
+
+    def tokenize(text: str) -> list[str]:
+        return [token for token in segmenter.cut(text) if not token.isspace()]
+
+    return tokenize
+
+
+def _whitespace_tokenizer(_language: str) -> Tokenize:
+    return str.split
+
+
+TOKENIZERS: dict[str, Callable[[str], Tokenize]] = {
+    "moses": moses_tokenizer,
+    "mecab": _mecab_tokenizer,
+    "jieba": _jieba_tokenizer,
+    "whitespace": _whitespace_tokenizer,
+}
+"""From a name to the function that builds the tokenizer of a language."""
+
+
+def _to_nfc(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _languages_without(tokenizers: Mapping[str, Tokenizer], languages: list[str]) -> Iterator[str]:
+    for language in languages:
+        if language not in tokenizers:
+            yield (
+                f"captions in {language!r}, but params.yaml names no tokenizer for it: "
+                f"add tokenizers.{language}, or leave the language out of the data set"
+            )
+
+
+def _captions_without_token(empty: pd.DataFrame) -> Iterator[str]:
+    for caption_id, text in zip(empty["caption_id"], empty["text"], strict=True):
+        yield f"{caption_id}: no token in {text!r}; mend or remove the caption at its source"

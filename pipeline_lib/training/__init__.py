@@ -1,0 +1,1 @@
+"""Training: captions and features as tensors, batches of indices, the update loop, checkpoints."""

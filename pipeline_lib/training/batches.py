@@ -1,0 +1,66 @@
+"""Which items make which batch: endless streams of index batches, each a function of its number.
+
+A stream has no state but how many batches were taken, so an interrupted run continues exactly
+where it was.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from pipeline_lib.training.corpus import Sentences
+
+
+class Stream:
+    """Shuffled batches over the items of one task, epoch after epoch.
+
+    In each epoch every item occurs once. Items are shuffled, cut into windows of
+    ``window_batches`` batches, and sorted by length within a window, so that a batch holds
+    sentences of similar length; then the batches are shuffled. One batch per window is plain
+    shuffling.
+    """
+
+    def __init__(
+        self, lengths: np.ndarray, batch_size: int, window_batches: int, seed: tuple[int, ...]
+    ) -> None:
+        """Plan batches for items of these lengths ``[items]``."""
+        self.lengths, self.batch_size, self.seed = np.asarray(lengths), batch_size, seed
+        self.window = batch_size * window_batches
+        self.batches_per_epoch = -(-len(self.lengths) // batch_size)
+        self._epoch = lru_cache(maxsize=1)(self._plan_epoch)
+
+    def __getitem__(self, number: int) -> Tensor:
+        """Return batch ``number`` (from 0, without end) as item indices ``int64 [batch]``."""
+        epoch, position = divmod(number, self.batches_per_epoch)
+        return self._epoch(epoch)[position]
+
+    def _plan_epoch(self, epoch: int) -> list[Tensor]:
+        random = np.random.default_rng([*self.seed, epoch])
+        order = random.permutation(len(self.lengths))
+        if self.window > self.batch_size:
+            starts = range(0, len(order), self.window)
+            order = np.concatenate([self._by_length(order[s : s + self.window]) for s in starts])
+        starts = random.permutation(self.batches_per_epoch) * self.batch_size
+        return [torch.from_numpy(order[s : s + self.batch_size]) for s in starts]
+
+    def _by_length(self, items: np.ndarray) -> np.ndarray:
+        return items[np.argsort(self.lengths[items], kind="stable")]
+
+
+def sentence_pairs(a: Sentences, b: Sentences) -> np.ndarray:
+    """Return all pairs of captions of the same image, one from each side (§2 of Kádár et al. 2019).
+
+    Five English and five German captions of an image make 25 pairs.
+
+    Returns:
+        Indices into ``a`` and into ``b``, ``int64 [pairs, 2]``, ordered by both.
+    """
+    a_image, b_image = a.image_index.cpu().numpy(), b.image_index.cpu().numpy()
+    b_order = np.argsort(b_image, kind="stable")
+    first = np.searchsorted(b_image[b_order], a_image, side="left")
+    count = np.searchsorted(b_image[b_order], a_image, side="right") - first
+    left = np.repeat(np.arange(len(a_image)), count)
+    within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
+    return np.stack([left, b_order[np.repeat(first, count) + within]], axis=1)

@@ -1,0 +1,28 @@
+"""Read one raw corpus into a table of tokenised captions and a table of images."""
+
+from pathlib import Path
+
+import click
+
+from pipeline_lib.contract import check_captions_have_images, write_captions, write_images
+from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.settings import choose, load_settings
+from pipeline_lib.text.tokenizers import tokenize_captions
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/captions/NAME.parquet and data/images/NAME.parquet."""
+    settings = load_settings()
+    dataset = choose(settings.datasets, name, "data set")
+    options = dataset.model_dump(exclude={"reader", "raw"})
+    corpus = READERS[dataset.reader](Path(dataset.raw), name, **options)
+    captions = tokenize_captions(corpus.captions, settings.tokenizers)
+    check_captions_have_images(captions, corpus.images)
+    write_captions(captions, Path(f"data/captions/{name}.parquet"))
+    write_images(corpus.images, Path(f"data/images/{name}.parquet"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""Embed the images and captions of a recipe's evaluation split with each of its models."""
+
+from pathlib import Path
+
+import click
+import torch
+
+from pipeline_lib.contract import read_captions, read_features, read_images, write_embeddings
+from pipeline_lib.evaluation.embedding import embed_split
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.settings import load_settings
+from pipeline_lib.training.corpus import join_features
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/embeddings/NAME.h5."""
+    settings = load_settings()
+    recipe = settings.recipe(name)
+    captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
+    images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
+    features = join_features(
+        read_features(Path(f"data/features/{recipe.features}.h5")),
+        read_features(Path(f"data/features/{recipe.more_features}.h5")),
+    )
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    split = settings.evaluations.retrieval.split
+    write_embeddings(
+        {
+            seed: embed_split(
+                Embedder.load(Path(f"data/models/{name}/seed-{seed}")).to(device),
+                captions[captions["split"] == split],
+                images[images["split"] == split],
+                features,
+            )
+            for seed in recipe.seeds
+        },
+        Path(f"data/embeddings/{name}.h5"),
+    )
+
+
+if __name__ == "__main__":
+    main()

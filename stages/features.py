@@ -1,0 +1,26 @@
+"""Extract CNN features of one data set's images into HDF5; continues where a kill left it."""
+
+from pathlib import Path
+
+import click
+
+from pipeline_lib.contract import read_images
+from pipeline_lib.images.extraction import extract
+from pipeline_lib.publishing import discard, resume_folder
+from pipeline_lib.settings import choose, load_settings
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/features/NAME.h5."""
+    extractor = choose(load_settings().extractors, name, "extractor")
+    images = read_images(Path(f"data/images/{extractor.dataset}.parquet"))
+    identity = [extractor.model_dump(), images.to_dict("list")]
+    resume = resume_folder(f"features@{name}", identity)
+    extract(images, Path(extractor.images), extractor, Path(f"data/features/{name}.h5"), resume)
+    discard(resume)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Select the captions that recipes train and validate on."""
+
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from pipeline_lib.contract import read_captions, read_pairs, write_pairs
+from pipeline_lib.corpora.selection import select
+from pipeline_lib.settings import choose, load_settings
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/pairs/NAME.parquet."""
+    settings = load_settings()
+    chosen = choose(settings.pairs, name, "pair set")
+    selected = select(
+        read_captions(Path(f"data/captions/{chosen.dataset}.parquet")),
+        kinds=chosen.captions,
+        per_image=chosen.per_image,
+        images=chosen.images,
+        seed=settings.selection_seed,
+    )
+    plus = read_pairs(Path(f"data/pairs/{chosen.plus}.parquet"))
+    tables = [table for table in (plus, selected.assign(set=name)) if len(table)]
+    write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
+
+
+if __name__ == "__main__":
+    main()

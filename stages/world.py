@@ -1,0 +1,22 @@
+"""Generate a corpus of drawn scenes with captions in six languages (``worlds`` of params.yaml)."""
+
+from pathlib import Path
+
+import click
+
+from pipeline_lib.corpora.world.generate import generate
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings import choose, load_settings
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/raw/NAME."""
+    world = choose(load_settings().worlds, name, "world")
+    with publish(Path("data/raw") / name) as folder:
+        generate(folder, name=name, seed=world.seed, style=world.style, images=world.images)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Return the folder of third-party data, or skip the test where there is none."""
+    folder = Path(os.environ.get("POLYVIEW_REAL_DATA", ROOT.parent / "shared" / "data"))
+    if not (folder / "README.md").is_file():
+        pytest.skip(f"no third-party data at {folder}: set POLYVIEW_REAL_DATA to their folder")
+    return folder

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+import torch
+
+from pipeline_lib.training.batches import Stream, sentence_pairs
+from pipeline_lib.training.corpus import Sentences
+
+LENGTHS = np.random.default_rng(0).integers(3, 40, size=1003)
+
+
+def epoch(stream, number):
+    per_epoch = stream.batches_per_epoch
+    return [stream[i] for i in range(number * per_epoch, (number + 1) * per_epoch)]
+
+
+@pytest.mark.parametrize("window", [1, 3, 1000])
+def test_each_epoch_has_every_item_once(window):
+    stream = Stream(LENGTHS, 32, window, (1,))
+    for number in range(3):
+        items = torch.cat(epoch(stream, number))
+        assert sorted(items.tolist()) == list(range(len(LENGTHS)))
+
+
+def test_epochs_differ_and_seeds_differ_and_a_batch_depends_on_its_number_only():
+    a, b = Stream(LENGTHS, 32, 4, (1, 0)), Stream(LENGTHS, 32, 4, (2, 0))
+    assert a[0].tolist() != a[a.batches_per_epoch].tolist()
+    assert a[0].tolist() != b[0].tolist()
+    late = a[100].tolist()
+    assert Stream(LENGTHS, 32, 4, (1, 0))[100].tolist() == late
+
+
+def padding(stream):
+    batches = epoch(stream, 0)
+    padded = sum(len(rows) * LENGTHS[rows].max() for rows in batches)
+    return padded / LENGTHS.sum()
+
+
+def test_windows_put_sentences_of_like_length_together():
+    plain, windowed = (padding(Stream(LENGTHS, 32, window, (1,))) for window in (1, 10))
+    assert plain > 1.6
+    assert windowed < 1.15
+
+
+def sentences(image_index):
+    count = len(image_index)
+    index = torch.tensor(image_index)
+    return Sentences(torch.ones(count, 1, dtype=torch.int64), torch.ones(count), index)
+
+
+def test_sentence_pairs_equal_a_double_loop():
+    random = np.random.default_rng(5)
+    a, b = random.integers(0, 12, size=40).tolist(), random.integers(4, 16, size=50).tolist()
+    expected = [(i, j) for i in range(40) for j in range(50) if a[i] == b[j]]
+    assert sorted(map(tuple, sentence_pairs(sentences(a), sentences(b)).tolist())) == expected
+
+
+def test_five_and_five_captions_make_twenty_five_pairs():
+    assert sentence_pairs(sentences([7] * 5), sentences([7] * 5)).shape == (25, 2)
+
+
+def test_disjoint_images_make_no_pair():
+    assert sentence_pairs(sentences([1, 2]), sentences([3, 4])).shape == (0, 2)
