@@ -53,11 +53,14 @@ class TableDataset(Strict):
 
 
 class Multi30kDataset(Strict):
-    """The Multi30k repository's own layout."""
+    """The Multi30k repository's own layout; ``splits`` are those whose images are there."""
 
     reader: Literal["multi30k"]
     raw: str
     languages: list[Language]
+    splits: list[
+        Literal["train", "val", "test", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
+    ]
 
 
 class Flickr8kDataset(Strict):

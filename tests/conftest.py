@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+# Models in tests are too small for two threads: waiting for each other costs more than it gains.
+torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -9,7 +9,7 @@ The raw folder holds, as far as the languages need them:
 - ``coco-cn_{train,val,test}.txt``, ``imageid.human-written-caption.txt`` and
   ``imageid.manually-translated-caption.txt`` of COCO-CN (Li et al. 2019), version 201805.
 
-The two ways to split disagree: COCO-CN tests on images that Karpathy trains on.
+The two ways to split are unrelated: what one tests on, the other may train on.
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows, language_problems
-from pipeline_lib.corpora.files import clean, note_lines, note_rows, read_json, read_lines
+from pipeline_lib.corpora.files import clean_column, note_lines, note_rows, read_json, read_lines
 
 JAPANESE = {
     "none": (),
@@ -147,18 +147,16 @@ def _chinese(raw: Path, photos: pd.DataFrame, problems: list[str]) -> list[pd.Da
 
 def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
     """Return COCO-CN's images with its splits."""
-    lists = []
+    tables = []
     for split in ("train", "val", "test"):
         path = raw / f"coco-cn_{split}.txt"
         table = _cn_lines(path, _CN_IMAGE, "an image such as COCO_val2014_000000391895", problems)
         _note_unknown_images(table, photos, path, problems)
-        seen = pd.concat([*lists, table])["key"].duplicated().iloc[-len(table) :]
-        again = table[seen.to_numpy()] if len(table) else table
-        note_rows(problems, path, again, "content", "each image in one split, once")
-        lists.append(table.assign(split=split))
-    split = pd.concat(lists).drop_duplicates("key").set_index("key")["split"]
-    listed = photos[photos["key"].isin(split.index)]
-    return listed.assign(split=listed["key"].map(split))
+        tables.append(table.assign(split=split, list=str(path)))
+    listed = pd.concat(tables)
+    for path, again in listed[listed["key"].duplicated()].groupby("list"):
+        note_rows(problems, Path(path), again, "content", "each image in one split, once")
+    return photos.drop(columns="split").merge(listed.drop_duplicates("key"), on="key")
 
 
 def _cn_lines(path: Path, pattern: str, form: str, problems: list[str]) -> pd.DataFrame:
@@ -179,15 +177,13 @@ def _entries(
     entries = content.get(section) if isinstance(content, dict) else None
     if content is not None and not isinstance(entries, list):
         problems.append(f"{path}: expected an object with a list {section!r}, found none")
-    placed = [(f"{section}[{i}]", entry) for i, entry in enumerate(entries or [])]
-    wrong = [place for place, entry in placed if not _has_fields(entry, fields)]
-    expected = "expected " + ", ".join(f"{name} ({kind.__name__})" for name, kind in fields.items())
-    note_lines(problems, path, [(place, f"{expected}; found something else") for place in wrong])
-    rows = [
-        (*(entry[name] for name in fields), place)
-        for place, entry in placed
-        if _has_fields(entry, fields)
+    placed = [
+        (f"{section}[{number}]", entry if _has_fields(entry, fields) else None)
+        for number, entry in enumerate(entries or [])
     ]
+    form = "expected " + ", ".join(f"{name} ({kind.__name__})" for name, kind in fields.items())
+    note_lines(problems, path, [(place, form) for place, entry in placed if entry is None])
+    rows = [(*(entry[name] for name in fields), place) for place, entry in placed if entry]
     return pd.DataFrame(rows, columns=[*fields, "line"])
 
 
@@ -198,7 +194,7 @@ def _has_fields(entry: object, fields: dict[str, type]) -> bool:
 
 
 def _cleaned(table: pd.DataFrame, path: Path, problems: list[str]) -> pd.DataFrame:
-    text = clean(table["text"], table["line"], path, problems)
+    text = clean_column(table, path, problems)
     return table.assign(text=text)[["key", "position", "text"]]
 
 

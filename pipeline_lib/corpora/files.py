@@ -9,7 +9,7 @@ import gzip
 import json
 import unicodedata
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -81,7 +81,7 @@ def read_json(path: Path, problems: list[str]) -> object | None:
 
 
 def clean(
-    texts: Iterable[str], lines: Iterable[int | str], path: Path, problems: list[str]
+    texts: list[str], lines: Sequence[int | str], path: Path, problems: list[str]
 ) -> list[str]:
     """Return texts in Unicode normal form NFC, stripped, each inner whitespace one blank.
 
@@ -92,9 +92,15 @@ def clean(
         problems: Where empty texts are noted.
     """
     cleaned = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
-    empty = [line for line, text in zip(lines, cleaned, strict=True) if not text]
+    empty = [lines[place] for place, text in enumerate(cleaned) if not text]
     note_lines(problems, path, [(line, "expected a caption, found no text") for line in empty])
     return cleaned
+
+
+def clean_column(table: pd.DataFrame, path: Path, problems: list[str]) -> list[str]:
+    """Return the column ``text`` of a table with a column ``line``, cleaned by :func:`clean`."""
+    # Lists, because iterating over a column of strings is many times slower.
+    return clean(table["text"].tolist(), table["line"].tolist(), path, problems)
 
 
 def note_lines(problems: list[str], path: Path, found: Iterable[tuple[int | str, str]]) -> None:

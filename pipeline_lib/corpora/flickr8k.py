@@ -6,7 +6,7 @@ each. German captions and German, French and Czech translations are Multi30k's o
 
 The English text of the two data sets differs in tokenisation and spelling, so a Multi30k
 translation's source is the photo's caption with the same letters and digits; where there is none
-(125 of 7,473 photos, most of them a spelling that was corrected) the source stays unknown.
+(125 of 7,473 photos, nearly all over the spelling of a word) the source stays unknown.
 """
 
 import unicodedata
@@ -21,7 +21,7 @@ from pipeline_lib.corpora.corpus import (
     caption_rows,
     language_problems,
 )
-from pipeline_lib.corpora.files import clean, note_rows, read_table
+from pipeline_lib.corpora.files import clean_column, note_rows, read_table
 from pipeline_lib.corpora.multi30k import DESCRIBED_SPLITS, LANGUAGES, read_splits
 
 CAPTIONS_PER_PHOTO = 5
@@ -100,7 +100,7 @@ def _captions(
     problems: list[str],
 ) -> pd.DataFrame:
     table = read_table(path, ("image_id", "index", "text"), "\t", problems)
-    table["text"] = clean(table["text"], table["line"], path, problems)
+    table["text"] = clean_column(table, path, problems)
     _note_bad_indices(table, path, problems)
     unknown = ~table["image_id"].isin(photos["key"]) & bool(len(photos))
     note_rows(problems, path, table[unknown], "image_id", "a photo of images.csv")

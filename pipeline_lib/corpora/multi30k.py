@@ -63,13 +63,14 @@ SPLITS = (
 )
 
 
-def read_multi30k(raw: Path, dataset: str, *, languages: list[str]) -> Corpus:
+def read_multi30k(raw: Path, dataset: str, *, languages: list[str], splits: list[str]) -> Corpus:
     """Read a clone of the Multi30k repository; its text files may be gzipped or not.
 
     Args:
         raw: The clone: the folder that holds ``data/task1`` and ``data/task2``.
         dataset: Name of the data set.
         languages: Some of :data:`LANGUAGES`. Translations name their source if ``en`` is one.
+        splits: Names of the :data:`SPLITS` to read: those whose images are there.
 
     Raises:
         ContractError: Lists every missing, unequally long or ill-encoded file, every line of an
@@ -77,7 +78,8 @@ def read_multi30k(raw: Path, dataset: str, *, languages: list[str]) -> Corpus:
             none of its image's descriptions.
     """
     problems = list(language_problems(languages, LANGUAGES))
-    captions, photos = read_splits(raw, dataset, languages, SPLITS, problems)
+    chosen = tuple(split for split in SPLITS if split.name in splits)
+    captions, photos = read_splits(raw, dataset, languages, chosen, problems)
     return assemble(captions, photos, dataset, raw, problems)
 
 
@@ -99,7 +101,8 @@ def read_splits(
         for block in _captions(raw / "data", dataset, split, images, languages, problems)
     ]
     everything = pd.concat(photos)
-    for path, again in everything[everything["image_id"].duplicated()].groupby("list"):
+    repeated = everything["image_id"].duplicated() & (everything["image_id"] != "")
+    for path, again in everything[repeated].groupby("list"):
         note_rows(problems, Path(path), again, "image_id", "each image in one split, once")
     return captions, everything.drop_duplicates("image_id")
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from pipeline_lib.contract import ANNOTATIONS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
-from pipeline_lib.corpora.files import clean, note_rows, read_table
+from pipeline_lib.corpora.files import clean_column, note_rows, read_table
 
 COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 
@@ -31,7 +31,7 @@ def read_captions_table(raw: Path, dataset: str) -> Corpus:
     problems: list[str] = []
     path = raw / "captions.tsv"
     table = read_table(path, COLUMNS, "\t", problems)
-    table["text"] = clean(table["text"], table["line"], path, problems)
+    table["text"] = clean_column(table, path, problems)
     table["key"] = table["image"].str.replace(r"\.[^./]*$", "", regex=True)
     photos = table[["split", "key"]].assign(
         image_id=dataset + ":" + table["key"], path=table["image"]

@@ -12,7 +12,10 @@ import numpy as np
 from pipeline_lib.images.decoding import ImageError
 
 AHEAD = 1
-"""Batches that are decoded while the network works on one: memory holds ``AHEAD + 1``."""
+"""Batches that are decoded while the network works on one.
+
+Memory holds ``AHEAD + 2``: for a moment the one before is still there.
+"""
 
 _KEY_BYTES = 32
 

@@ -53,7 +53,7 @@ def extract(
 
     The network sees every image in the same batch at the same place whether or not the run was
     interrupted, and a last batch is filled up with black images, so that the bytes are the same.
-    At most two batches of images are in memory.
+    At most three batches of images are in memory.
 
     Args:
         images: Table of schema :data:`~pipeline_lib.contract.IMAGES`.
@@ -77,7 +77,7 @@ def extract(
     keys = _batch_keys(images, folder, settings.batch_size, attributes)
     store = FeatureStore(Path(resume), keys, len(images), BACKBONES[settings.backbone].dim)
     try:
-        contract.raise_problems(output, _encode_all(images, folder, settings, runtime, store))
+        contract.raise_problems(output, encode_images(images, folder, settings, runtime, store))
         ids = images["image_id"].to_numpy(object)
         contract.write_features(contract.Features(ids, store.read(), attributes), output)
     finally:
@@ -112,14 +112,18 @@ def _unknown_names(settings: ExtractorSettings) -> Iterator[str]:
             yield f"{key}: expected {', '.join(legal)}, found {getattr(settings, key)!r}"
 
 
-def _encode_all(
+def encode_images(
     images: pd.DataFrame,
     folder: Path,
     settings: ExtractorSettings,
     runtime: Runtime,
     store: FeatureStore,
 ) -> list[str]:
-    """Encode every unfinished batch; return what is wrong with the images that are not usable."""
+    """Encode the batches that ``store`` lacks, showing progress.
+
+    Returns:
+        One sentence for each image that cannot be used; its whole batch stays unfinished.
+    """
     batch_size, transform = settings.batch_size, TRANSFORMS[settings.transform]
     batches = {
         index: [folder / path for path in images["path"][first : first + batch_size]]

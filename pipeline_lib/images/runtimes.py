@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 import torch
@@ -72,7 +73,7 @@ def _torch_encode(encoder: ImageEncoder, device: str, mixed: bool) -> Encode:
 
 
 def _openvino(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
-    openvino = _import_openvino()
+    openvino = import_openvino()
     core = openvino.Core()
     has_bf16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     options = {
@@ -80,11 +81,8 @@ def _openvino(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
         "INFERENCE_PRECISION_HINT": "bf16" if has_bf16 else "f32",
         "INFERENCE_NUM_THREADS": len(os.sched_getaffinity(0)),
     }
-    model = openvino.convert_model(
-        encoder,
-        example_input=torch.zeros(1, crop, crop, 3, dtype=torch.uint8),
-        input=[rows, crop, crop, 3],
-    )
+    example = torch.zeros(rows, crop, crop, 3, dtype=torch.uint8)
+    model = openvino.convert_model(torch.export.export(encoder, (example,)))
     request = core.compile_model(model, "CPU", options).create_infer_request()
 
     def encode(pixels: np.ndarray) -> np.ndarray:
@@ -93,8 +91,8 @@ def _openvino(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
     return Runtime(encode, "cpu", "bf16" if has_bf16 else "f32")
 
 
-def _import_openvino():
-    # On import OpenVINO reports its use over the network, unless its telemetry package is missing.
+def import_openvino() -> ModuleType:
+    """Import OpenVINO without its telemetry, which reports each import over the network."""
     sys.modules.setdefault("openvino_telemetry", None)
     import openvino
 

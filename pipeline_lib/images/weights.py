@@ -75,8 +75,8 @@ def _published(backbone: str) -> dict[str, str]:
     """Map the names of torchvision's weights to their addresses."""
     if backbone not in torchvision.models.list_models(torchvision.models):
         return {}
-    members = torchvision.models.get_model_weights(backbone).__members__
-    return {name: member.url for name, member in members.items()}
+    # Iterating an enumeration leaves out DEFAULT, an alias that changes with torchvision's version.
+    return {member.name: member.url for member in torchvision.models.get_model_weights(backbone)}
 
 
 def _downloaded(url: str) -> Path:

@@ -113,7 +113,8 @@ class Vocabulary:
         ids, counts = self._word_ids(sentences, language)
         before, after = _MARKERS[self.markers]
         lengths = before + np.maximum(counts, 1) + after
-        encoded = np.zeros((len(counts), lengths.max(initial=0)), dtype=np.int32)
+        longest = lengths.max(initial=before + 1 + after)
+        encoded = np.zeros((len(counts), longest), dtype=np.int32)
         rows = np.repeat(np.arange(len(counts)), counts)
         first_of_row = np.cumsum(counts) - counts
         encoded[rows, before + np.arange(len(ids)) - first_of_row[rows]] = ids

@@ -4,8 +4,9 @@
     What can exist, one scene, and which part of a scene a sentence tells.
 ``wording``, ``languages`` and one module per language
     Sentences in six languages from one message.
-``canvas``, ``people``, ``animals``, ``things``, ``places``, ``drawing``
+``canvas``, ``palette``, ``people``, ``species``, ``animals``, ``things``, ``places``, ``layout``,
+``drawing``
     The picture of a scene, in two styles.
-``lexicon``, ``similarity``, ``parallel``, ``generate``
+``pictures``, ``lexicon``, ``similarity``, ``parallel``, ``generate``
     The files of the corpus; :func:`generate.generate` is the entry.
 """

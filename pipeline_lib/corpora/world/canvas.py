@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw
@@ -17,7 +18,9 @@ SMOOTHING = 2
 _INK: Colour = (45, 40, 50)
 _PAPER: Colour = (250, 246, 235)
 _HATCH_SPACING = 7
-_SKETCH_NOISE = 9.0
+_GRAIN = 4.0
+_LARGEST = 1024
+"""Side of the patterns of paper, in pixels; pictures are smaller."""
 
 
 class Canvas:
@@ -53,7 +56,8 @@ class Canvas:
         first, last = (round(y * self.height * SMOOTHING) for y in (top, bottom))
         steps = np.linspace(0, 1, max(last - first, 1))[:, None, None]
         band = (np.array(upper) * (1 - steps) + np.array(lower) * steps).astype(np.uint8)
-        column = Image.fromarray(band).resize((self.width * SMOOTHING, len(band)))
+        size = (self.width * SMOOTHING, len(band))
+        column = Image.fromarray(band).resize(size, Image.Resampling.NEAREST)
         self.image.paste(column, (0, first))
 
     def finished(self) -> Image.Image:
@@ -143,20 +147,31 @@ def _hatch(image: Image.Image, points: list[Point], colour: Colour) -> None:
     width, height = right - left, bottom - top
     inside = Image.new("1", (width, height))
     ImageDraw.Draw(inside).polygon([(x - left, y - top) for x, y in points], fill=1)
-    strokes = Image.new("1", (width, height))
-    pen = ImageDraw.Draw(strokes)
-    for start in range(-height, width, _HATCH_SPACING * SMOOTHING):
-        pen.line([(start, height), (start + height, 0)], fill=1, width=SMOOTHING)
+    strokes = _hatching().crop((0, 0, width, height))
     image.paste(colour, (left, top), ImageChops.logical_and(inside, strokes))
 
 
+@cache
+def _hatching() -> Image.Image:
+    strokes = Image.new("1", (_LARGEST * SMOOTHING, _LARGEST * SMOOTHING))
+    pen = ImageDraw.Draw(strokes)
+    for start in range(-strokes.height, strokes.width, _HATCH_SPACING * SMOOTHING):
+        pen.line([(start, strokes.height), (start + strokes.height, 0)], fill=1, width=SMOOTHING)
+    return strokes
+
+
 def _finish_sketch(image: Image.Image, rng: random.Random) -> Image.Image:
-    """Tint as paper and add grain."""
-    pixels = np.asarray(image, dtype=np.float32) * (np.array(_PAPER, np.float32) / 255)
-    grain = np.random.default_rng(rng.getrandbits(64)).standard_normal(
-        pixels.shape[:2], dtype=np.float32
-    )
-    return Image.fromarray(np.clip(pixels + _SKETCH_NOISE * grain[..., None], 0, 255).astype(np.uint8))
+    """Tint as paper and add grain, of which each picture shows another part."""
+    tinted = ImageChops.multiply(image, Image.new("RGB", image.size, _PAPER))
+    left, top = (rng.randrange(_LARGEST - side) for side in image.size)
+    grain = _grain().crop((left, top, left + image.width, top + image.height))
+    return ImageChops.add(tinted, Image.merge("RGB", [grain] * 3), offset=-128)
+
+
+@cache
+def _grain() -> Image.Image:
+    values = np.random.default_rng(0).normal(128, _GRAIN, (_LARGEST, _LARGEST))
+    return Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ NOUNS = {
     "box": ("个 箱子", "个 盒子"),
     "hat": ("顶 帽子",),
     "guitar": ("把 吉他",),
-    "tree": ("棵 树"),
+    "tree": ("棵 树",),
     "flower": ("朵 花",),
 }
 GARMENTS = {
@@ -62,7 +62,7 @@ ACTIONS = {
     "walk": ("散步", "行走"),
     "jump": ("跳跃",),
     "sleep": ("睡觉",),
-    "eat": ("吃东西",),
+    "eat": ("吃 东西",),
     "read": ("看书", "阅读"),
     "dance": ("跳舞",),
     "wave": ("挥手",),
@@ -76,17 +76,17 @@ RELATIONS = {
     "under": ("下面",),
     "on": ("上面",),
 }
-# Noun, place word.
+# Noun, place word; segmenters take some of them as one word.
 PLACES = {
     "beach": ("海滩 上", "沙滩 上"),
     "forest": ("森林 里", "树林 里"),
-    "street": ("街道 上", "马路 上"),
+    "street": ("街道 上", "公路 上"),
     "meadow": ("草地 上",),
     "kitchen": ("厨房 里",),
     "snow": ("雪地 里",),
     "desert": ("沙漠 里",),
-    "mountains": ("山 里",),
-    "lake": ("湖 边",),
+    "mountains": ("山里",),
+    "lake": ("湖边",),
     "bedroom": ("卧室 里",),
 }
 
@@ -139,8 +139,9 @@ def _act(action: str, choose: Choose, *, located: bool) -> Phrase:
     """Return the verb; where no place stands before it, an activity takes its own 在."""
     if action in STATES:
         return [Word(STATES[action], action), "着"]
-    verb = Word(choose(ACTIONS[action]), action)
-    return [verb] if located else [choose(["在", "正在"]), verb]
+    verb, *object_ = choose(ACTIONS[action]).split()
+    act = [Word(verb, action), *object_]
+    return act if located else [choose(["在", "正在"]), *act]
 
 
 def _setting(place: Phrase) -> Phrase:
@@ -161,8 +162,8 @@ def _relation(message: Scene, choose: Choose) -> Phrase:
 def _place(message: Scene, choose: Choose) -> Phrase:
     if message.place is None:
         return []
-    noun, position = choose(PLACES[message.place]).split()
-    return [Word(noun, message.place), position]
+    noun, *position = choose(PLACES[message.place]).split()
+    return [Word(noun, message.place), *position]
 
 
 def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:

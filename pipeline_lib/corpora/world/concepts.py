@@ -71,12 +71,13 @@ class Actor:
 
 @dataclass(frozen=True)
 class Thing:
-    """What a thing can look like, where it is found and how an actor can relate to it."""
+    """What a thing can look like, where and how many are found, how an actor can relate to it."""
 
     colours: tuple[str, ...]
     indoors: bool = False
     places: tuple[str, ...] = PLACES
     relations: tuple[str, ...] = ()
+    most: int = 4
 
 
 _HUMAN_ACTIONS = ("run", "walk", "sit", "stand", "jump", "sleep", "eat", "read", "dance", "wave")
@@ -123,18 +124,18 @@ ACTORS = {**PEOPLE, **ANIMALS}
 
 THINGS = {
     "ball": Thing(_PAINT, indoors=True, relations=("hold",)),
-    "car": Thing(_BRIGHT, relations=("behind", "on")),
-    "bus": Thing(_PAINT, relations=("behind",)),
-    "house": Thing(("red", "blue", "yellow", "white", "brown"), relations=("behind",)),
-    "boat": Thing(_BRIGHT, places=("beach", "lake"), relations=("behind", "on")),
+    "car": Thing(_BRIGHT, relations=("behind", "on"), most=2),
+    "bus": Thing(_PAINT, relations=("behind",), most=2),
+    "house": Thing(("red", "blue", "yellow", "white", "brown"), relations=("behind",), most=2),
+    "boat": Thing(_BRIGHT, places=("beach", "lake"), relations=("behind", "on"), most=2),
     "bicycle": Thing(_BRIGHT),
     "umbrella": Thing(_PAINT, indoors=True, relations=("under", "hold")),
     "table": Thing(
-        ("brown", "white", "red", "blue"), indoors=True, relations=("behind", "under", "on")
+        ("brown", "white", "red", "blue"), indoors=True, relations=("behind", "under", "on"), most=2
     ),
     "chair": Thing((*_PAINT, "brown"), indoors=True, relations=("behind", "on")),
-    "bench": Thing(("brown", "green", "red", "blue"), relations=("behind", "on")),
-    "tent": Thing(_PAINT, relations=("behind",)),
+    "bench": Thing(("brown", "green", "red", "blue"), relations=("behind", "on"), most=2),
+    "tent": Thing(_PAINT, relations=("behind",), most=2),
     "balloon": Thing(_PAINT, indoors=True, relations=("hold",)),
     "box": Thing((*_PAINT, "brown"), indoors=True, relations=("behind", "on", "hold")),
     "hat": Thing((*_PAINT, "black"), indoors=True, relations=("hold",)),

@@ -75,6 +75,7 @@ VERBS = {
     "hold": ("", "持っ", "て"),
 }
 _STATES = ("sit", "stand")
+_EXISTENCE = ("いる", "ある", "見える")
 RELATIONS = {
     "next_to": ("隣", "横"),
     "in_front_of": ("前",),
@@ -115,7 +116,9 @@ def clause(message: Scene, choose: Choose) -> Phrase:
 def together(message: Scene, choose: Choose) -> Phrase:
     """Say that two entities are there."""
     first, second = (_noun_phrase(entity, choose) for entity in message.entities)
-    return _scene_of([*first, "と", *second], _near(_place(message, choose), [], "に"), ["見える"], choose)
+    return _scene_of(
+        [*first, "と", *second], _near(_place(message, choose), [], "に"), ["見える"], choose
+    )
 
 
 def events(message: Scene, choose: Choose) -> Phrase:
@@ -128,9 +131,9 @@ def events(message: Scene, choose: Choose) -> Phrase:
 
 def _scene_of(phrase: Phrase, where: Phrase, verb: Phrase, choose: Choose) -> Phrase:
     """Order a sentence: place first, subject first, or the subject last as a noun phrase."""
-    return choose(
-        [[*where, *phrase, "が", *verb], [*phrase, "が", *where, *verb], [*where, *verb, *phrase]]
-    )
+    # Mere existence somewhere unsaid is not a description: then the noun phrase stands alone.
+    described = [*where, *verb, *phrase] if where or verb[0] not in _EXISTENCE else phrase
+    return choose([[*where, *phrase, "が", *verb], [*phrase, "が", *where, *verb], described])
 
 
 def _near(place: Phrase, spot: Phrase, particle: str) -> Phrase:

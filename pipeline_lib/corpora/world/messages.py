@@ -11,11 +11,7 @@ _PATTERNS_OF_A_DESCRIPTION = ("alone", "alone", "related", "related", "together"
 
 
 def sample_messages(scene: Scene, count: int, rng: random.Random) -> list[Scene]:
-    """Draw messages that state different parts of a scene.
-
-    Args:
-        count: At most six; the messages are drawn from as many different patterns as possible.
-    """
+    """Draw at most six messages that state different parts of a scene, in varied patterns."""
     chosen: dict[frozenset, Scene] = {}
     for pattern in rng.sample(_PATTERNS_OF_A_DESCRIPTION, count):
         message = sample_message(scene, rng, pattern)

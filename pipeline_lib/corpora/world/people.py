@@ -169,7 +169,7 @@ def _draw_head(frame: Frame, pose: Pose, noun: str, *, asleep: bool, hair: Colou
     frame.disc((x, y), _HEAD, SKIN)
     frame.polygon(ellipse((x, y + 0.01), _HEAD * 1.05, _HEAD * 1.1, 20, 190), hair)
     if noun == "man":
-        frame.polygon(ellipse((x + 0.02, y - 0.015), _HEAD * 0.85, _HEAD, 190, 350), hair)
+        frame.polygon(ellipse((x + 0.02, y - 0.035), _HEAD * 0.7, _HEAD * 0.75, 180, 360), hair)
     if noun == "girl":
         for side in (-1, 1):
             frame.disc((x + side * 0.1, y + 0.09), 0.04, PINK)

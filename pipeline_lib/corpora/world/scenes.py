@@ -14,7 +14,7 @@ from pipeline_lib.corpora.world.concepts import (
     relations_between,
 )
 
-_COUNT_WEIGHTS = (5, 2, 2, 1)
+_COUNT_WEIGHTS = (6, 3, 2, 1)
 
 Fact = tuple[str, str, str]
 """What something is said of, the property, its value: ``("dog", "colour", "brown")``."""
@@ -65,8 +65,17 @@ def sample_scene(rng: random.Random) -> Scene:
     if rng.random() < 0.7:
         entities.append(_sample_actor(rng, other, "next_to"))
     if rng.random() < 0.6:
-        entities.append(_sample_thing(rng, extra, count=_sample_count(rng, 4)))
+        entities.append(_sample_thing(rng, extra, count=_sample_count(rng, THINGS[extra].most)))
     return Scene(place, tuple(entities), relation)
+
+
+def fresh_scene(rng: random.Random, seen: set[Scene]) -> Scene:
+    """Draw a scene that has not been seen, and add it to those that have."""
+    scene = sample_scene(rng)
+    while scene in seen:
+        scene = sample_scene(rng)
+    seen.add(scene)
+    return scene
 
 
 def facts(scene: Scene) -> frozenset[Fact]:
@@ -98,7 +107,7 @@ def _sample_actor(rng: random.Random, noun: str, relation: str) -> Entity:
 
 
 def _sample_target(rng: random.Random, noun: str, relation: str) -> Entity:
-    count = _sample_count(rng, 4) if relation in ("next_to", "in_front_of") else 1
+    count = _sample_count(rng, THINGS[noun].most) if relation in ("next_to", "in_front_of") else 1
     # Under, on and in the hand, the size of the thing has to suit the actor.
     sized = relation not in ("under", "on", "hold")
     return _sample_thing(rng, noun, count=count, sized=sized)

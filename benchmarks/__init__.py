@@ -1,0 +1,1 @@
+"""What the program does against a plain reference, measured in one run, as ratios."""

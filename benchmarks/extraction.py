@@ -1,0 +1,224 @@
+"""Ten-crop ResNet-50 features: ours against the plain loop that the field's code bases use.
+
+The reference decodes with Pillow, cuts with torchvision's TenCrop, converts and normalises every
+crop to float32 on its own, and runs the network eagerly in float32. Both sides use all cores that
+the process may use (``taskset -c 0,1`` gives both two), the same photos and the same randomly
+initialised network. They alternate, and the best round of each counts, so that other load on the
+machine does not decide. Loading and compiling the network is not part of the time.
+
+Peak memory is that of a whole extraction in a process of its own. It squashes each image to one
+crop and puts as many crops into a forward pass as ten-crop does, so that ten times as many images
+are in memory at a time and 1,000 images take a tenth of the time.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import click
+import numpy as np
+import pandas as pd
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+from torch.utils.flop_counter import FlopCounterMode
+from torchvision.transforms import v2
+
+from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
+from pipeline_lib.images.batches import FeatureStore
+from pipeline_lib.images.extraction import encode_images
+from pipeline_lib.images.runtimes import Runtime, build_runtime
+from pipeline_lib.images.weights import find_weights
+
+ROUNDS = 3
+OUR_IMAGES, REFERENCE_IMAGES = 32, 8
+MEMORY_IMAGES = (200, 1000)
+DRAWN_PHOTOS = 64
+MATMUL_SIDE = 4096
+
+MEMORY_SCRIPT = """
+import json, resource, sys
+from pathlib import Path
+from benchmarks.extraction import Settings, images_table
+from pipeline_lib.images.extraction import extract
+folder, work, settings, count = sys.argv[1:]
+images = images_table(Path(folder), int(count))
+extract(images, Path(folder), Settings(**json.loads(settings)), Path(work, "f.h5"), Path(work))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The measured extractor."""
+
+    weights: str
+    backbone: str = "resnet50"
+    transform: str = "ten_crop"
+    resize: int = 256
+    crop: int = 224
+    precision: str = "bf16"
+    batch_size: int = 4
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Images per second of the best round of both sides, and how far their features agree."""
+
+    ours: float
+    reference: float
+    least_cosine: float
+
+
+@click.command(help=__doc__)
+@click.option(
+    "--images",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of photos to measure on. Without it, photo-like JPEGs are drawn.",
+)
+def main(images: Path | None) -> None:
+    """Measure, and print the table and the summary line."""
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        folder = images or draw_photos(work / "photos")
+        settings = Settings(weights=save_random_weights(work))
+        weights = find_weights(settings.backbone, settings.weights)
+        encoder = load_encoder(settings.backbone, weights, settings.crop)
+        flops = count_flops(encoder, settings.crop)
+        runtime = build_runtime(encoder, settings.precision, settings.batch_size * 10, 224)
+        speed = compare(folder, settings, runtime, encoder, work)
+        memory = [peak_memory(folder, settings, work, count) for count in MEMORY_IMAGES]
+    report(runtime, speed, speed.ours * 10 * flops / matmul_peak(runtime), memory)
+
+
+def compare(
+    folder: Path, settings: Settings, runtime: Runtime, encoder: ImageEncoder, work: Path
+) -> Comparison:
+    """Time both sides in turns, each on its own number of images."""
+    mine, theirs = images_table(folder, OUR_IMAGES), images_table(folder, REFERENCE_IMAGES)
+    network = encoder.backbone.to(memory_format=torch.contiguous_format)
+    seconds = {"ours": [], "reference": []}
+    for _ in range(ROUNDS):
+        elapsed, ours = timed(lambda: our_features(mine, folder, settings, runtime, work))
+        seconds["ours"].append(elapsed / OUR_IMAGES)
+        elapsed, reference = timed(lambda: reference_features(theirs, folder, network))
+        seconds["reference"].append(elapsed / REFERENCE_IMAGES)
+    cosine = torch.cosine_similarity(torch.tensor(ours[: len(reference)]), reference)
+    return Comparison(*(1 / min(times) for times in seconds.values()), cosine.min().item())
+
+
+def our_features(
+    images: pd.DataFrame, folder: Path, settings: Settings, runtime: Runtime, work: Path
+) -> np.ndarray:
+    """Return features ``[images, 2048]`` by the pipeline's own loop."""
+    batches = -(-len(images) // settings.batch_size)
+    with tempfile.TemporaryDirectory(dir=work) as name:
+        keys = [b"\1" * 32] * batches
+        store = FeatureStore(Path(name), keys, len(images), BACKBONES[settings.backbone].dim)
+        problems = encode_images(images, folder, settings, runtime, store)
+        features = np.array(store.read())
+        store.close()
+    if problems:
+        raise click.ClickException("\n".join(problems))
+    return features
+
+
+def reference_features(
+    images: pd.DataFrame, folder: Path, network: torch.nn.Module
+) -> torch.Tensor:
+    """Return features ``[images, 2048]`` by the plain loop."""
+    convert = v2.Compose(
+        [
+            v2.ToImage(),
+            v2.ToDtype(torch.float32, scale=True),
+            v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
+        ]
+    )
+    cut = v2.Compose([v2.Resize(256), v2.TenCrop(224)])
+    features = []
+    with torch.no_grad():
+        for path in images["path"]:
+            crops = cut(Image.open(folder / path).convert("RGB"))
+            features.append(network(torch.stack([convert(crop) for crop in crops])).mean(dim=0))
+    return torch.stack(features)
+
+
+def peak_memory(folder: Path, settings: Settings, work: Path, count: int) -> float:
+    """Return the peak resident memory in MiB of a process that extracts ``count`` images."""
+    squash = replace(settings, transform="squash", batch_size=settings.batch_size * 10)
+    with tempfile.TemporaryDirectory(dir=work) as name:
+        arguments = [str(folder), name, json.dumps(asdict(squash)), str(count)]
+        command = [sys.executable, "-c", MEMORY_SCRIPT, *arguments]
+        return float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def matmul_peak(runtime: Runtime) -> float:
+    """Return the FLOP/s of a large square matrix product in the runtime's precision."""
+    dtype = {"bf16": torch.bfloat16, "f32": torch.float32}[runtime.precision]
+    matrix = torch.rand(MATMUL_SIDE, MATMUL_SIDE, device=runtime.device).to(dtype)
+    seconds = [timed(lambda: (matrix @ matrix)[0, 0].item())[0] for _ in range(10)]
+    return 2 * MATMUL_SIDE**3 / min(seconds)
+
+
+def count_flops(encoder: ImageEncoder, crop: int) -> int:
+    """Return the floating-point operations for one crop; a multiply-add counts as two."""
+    with FlopCounterMode(display=False) as counter:
+        encoder(torch.zeros(1, crop, crop, 3, dtype=torch.uint8))
+    return counter.get_total_flops()
+
+
+def save_random_weights(folder: Path) -> str:
+    """Save a seeded random ResNet-50, which is as fast as a trained one, and return its path."""
+    torch.manual_seed(0)
+    save_file(BACKBONES["resnet50"].build(224).state_dict(), folder / "random.safetensors")
+    return str(folder / "random.safetensors")
+
+
+def draw_photos(folder: Path) -> Path:
+    """Write JPEGs of a photo's usual size and detail: soft shapes under fine noise."""
+    folder.mkdir()
+    for seed in range(DRAWN_PHOTOS):
+        rng = np.random.default_rng(seed)
+        shapes = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
+        pixels = np.asarray(shapes.resize((500, 375), Image.Resampling.BICUBIC), np.float32)
+        noisy = np.clip(pixels + rng.normal(0, 8, pixels.shape), 0, 255).astype(np.uint8)
+        Image.fromarray(noisy).save(folder / f"{seed:05d}.jpg", quality=90)
+    return folder
+
+
+def images_table(folder: Path, count: int) -> pd.DataFrame:
+    """List ``count`` images of a folder, starting again at the first where it has fewer."""
+    names = sorted(path.name for path in folder.iterdir() if path.is_file())
+    paths = [names[index % len(names)] for index in range(count)]
+    ids = [f"benchmark:{index:06d}" for index in range(count)]
+    return pd.DataFrame({"image_id": ids, "dataset": "none", "split": "none", "path": paths})
+
+
+def timed(run: Callable[[], object]) -> tuple[float, object]:
+    """Return the seconds that ``run`` takes, and its result."""
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def report(runtime: Runtime, speed: Comparison, peak_share: float, memory: list[float]) -> None:
+    """Print the table and the summary line."""
+    ratio = speed.ours / speed.reference
+    few, many = memory
+    click.echo(f"{'ten-crop ResNet-50':<34}{'images/s':>10}")
+    click.echo(f"{'ours, ' + runtime.device + ' ' + runtime.precision:<34}{speed.ours:>10.2f}")
+    click.echo(f"{'Pillow, TenCrop, eager f32':<34}{speed.reference:>10.2f}")
+    click.echo(f"least cosine between their features: {speed.least_cosine:.6f}")
+    click.echo(
+        f"extraction ratio={ratio:.2f} peak_share={peak_share:.2f} "
+        f"memory_200={few:.0f} memory_1000={many:.0f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Generate the world corpus: pictures, captions, graded pairs, lexicons, parallel text, truth."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from pipeline_lib.contract import raise_problems
+from pipeline_lib.corpora.world.canvas import STYLES
+from pipeline_lib.corpora.world.drawing import draw_scene
+from pipeline_lib.corpora.world.lexicon import folds, lexicon
+from pipeline_lib.corpora.world.parallel import LANGUAGES, parallel_text
+from pipeline_lib.corpora.world.pictures import Picture, sample_pictures
+from pipeline_lib.corpora.world.scenes import Scene, facts
+from pipeline_lib.corpora.world.similarity import graded_pairs
+from pipeline_lib.corpora.world.wording import Word, prefer
+
+SPLITS = ("train", "val", "test")
+GRADED_PAIRS = 300
+PARALLEL_LINES = {"train": 4000, "val": 200, "test": 200}
+
+_COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
+_JPEG_QUALITY = 90
+
+
+def generate(folder: Path, *, name: str, seed: int, style: str, images: dict[str, int]) -> None:
+    """Generate a corpus into a folder.
+
+    Args:
+        folder: Is created; the caller publishes it.
+        name: Of the data set. Another name gives another corpus, with the same seed too.
+        seed: Equal arguments give equal bytes.
+        style: How pictures look and which words and orders are preferred: ``flat`` or ``sketch``.
+        images: Number of images per split: train, val, test.
+
+    Raises:
+        ContractError: If an argument is not as described.
+    """
+    raise_problems("world corpus", _check(style, images))
+
+    def stream(purpose: str) -> random.Random:
+        return random.Random(f"{name}/{seed}/{purpose}")
+
+    seen: set[Scene] = set()
+    choose = prefer(style, stream("wording"))
+    pictures = sample_pictures(images, stream("pictures"), choose, seen)
+    taken = {caption.sentence.text for picture in pictures for caption in picture.captions}
+    held_out = {c.sentence.text for p in pictures if p.split != "train" for c in p.captions}
+    pairs = graded_pairs(GRADED_PAIRS, stream("pairs"), choose, taken, seen)
+    text = parallel_text(PARALLEL_LINES, stream("parallel"), choose, held_out, seen)
+
+    (folder / "images").mkdir(parents=True)
+    for picture in pictures:
+        image = draw_scene(picture.scene, style, stream(f"drawing/{picture.name}"))
+        image.save(folder / "images" / f"{picture.name}.jpg", quality=_JPEG_QUALITY)
+    _write_lines(_caption_lines(pictures), folder / "captions.tsv")
+    _write_lines(_truth_lines(pictures), folder / "truth.jsonl")
+    _write_lines((f"{score:.3f}\t{a}\t{b}" for score, a, b in pairs), folder / "sts.tsv")
+    _write_lexicons(pictures, stream("lexicon"), folder / "lexicon")
+    for split, lines in text.items():
+        for language in LANGUAGES:
+            path = folder / "parallel" / f"{split}.{language}"
+            _write_lines((line[language] for line in lines), path)
+
+
+def _check(style: str, images: dict[str, int]) -> Iterator[str]:
+    if style not in STYLES:
+        yield f"expected a style of {sorted(STYLES)}, found {style!r}"
+    if tuple(images) != SPLITS:
+        yield f"expected images for the splits {SPLITS} in this order, found {tuple(images)}"
+    for split, count in images.items():
+        if count < 1:
+            yield f"expected at least 1 image for {split}, found {count}"
+
+
+def _caption_lines(pictures: list[Picture]) -> Iterator[str]:
+    yield "\t".join(_COLUMNS)
+    for picture in pictures:
+        for c in picture.captions:
+            fields = (c.language, c.annotation, str(c.position), c.sentence.text, c.translation_of)
+            yield "\t".join((picture.name, picture.split, *fields))
+
+
+def _truth_lines(pictures: list[Picture]) -> Iterator[str]:
+    for picture in pictures:
+        captions = {caption.name: sorted(facts(caption.message)) for caption in picture.captions}
+        truth = {
+            "image": picture.name,
+            "split": picture.split,
+            "scene": asdict(picture.scene),
+            "facts": sorted(facts(picture.scene)),
+            "captions": captions,
+        }
+        yield json.dumps(truth)
+
+
+def _write_lexicons(pictures: list[Picture], rng: random.Random, folder: Path) -> None:
+    """Write a lexicon from English to each language, from the words of the training captions."""
+    words: dict[str, set[Word]] = defaultdict(set)
+    for picture in pictures:
+        if picture.split == "train":
+            for caption in picture.captions:
+                words[caption.language].update(caption.sentence.words)
+    english = words.pop("en")
+    for language, target in sorted(words.items()):
+        for fold, entries in folds(lexicon(english, target), rng).items():
+            path = folder / f"en-{language}.{fold}.txt"
+            _write_lines((" ".join(entry) for entry in entries), path)
+
+
+def _write_lines(lines: Iterable[str], path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)

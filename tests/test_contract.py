@@ -1,0 +1,137 @@
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline_lib import contract
+from pipeline_lib.contract import ContractError, Embeddings, Features
+
+
+def captions(**changes):
+    row = {
+        "caption_id": ["d/2/en/caption/0", "d/1/en/caption/0"],
+        "image_id": ["d:2", "d:1"],
+        "dataset": ["d", "d"],
+        "split": ["train", "val"],
+        "language": ["en", "en"],
+        "annotation": ["caption", "caption"],
+        "position": [0, 0],
+        "text": ["a dog", "two cats"],
+        "tokens": [["a", "dog"], ["two", "cats"]],
+        "source_caption_id": [None, None],
+    }
+    return pd.DataFrame(row | changes)
+
+
+def images(**changes):
+    row = {"image_id": ["d:1", "d:2"], "dataset": "d", "split": ["val", "train"]}
+    return pd.DataFrame(row | {"path": ["1.jpg", "2.jpg"]} | changes)
+
+
+def test_captions_round_trip_sorted_by_id(tmp_path):
+    path = tmp_path / "captions.parquet"
+    contract.write_captions(captions(), path)
+    found = contract.read_captions(path)
+    assert found["caption_id"].tolist() == ["d/1/en/caption/0", "d/2/en/caption/0"]
+    assert found["tokens"].tolist() == [["two", "cats"], ["a", "dog"]]
+    assert found["source_caption_id"].isna().all()
+
+
+def test_equal_content_gives_equal_bytes(tmp_path):
+    contract.write_captions(captions(), tmp_path / "a")
+    contract.write_captions(captions()[::-1], tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    for name in "cd":
+        contract.write_features(
+            Features(np.array(["x"], object), np.ones((1, 3)), {"k": 1}), tmp_path / name
+        )
+    assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
+
+
+def test_all_problems_of_a_table_are_listed_at_once(tmp_path):
+    broken = captions(
+        caption_id=["same", "same"],
+        annotation=["caption", "guess"],
+        text=["cafe\u0301", "ok"],
+        tokens=[[], ["ok"]],
+    )
+    with pytest.raises(ContractError) as error:
+        contract.write_captions(broken, tmp_path / "captions.parquet")
+    message = str(error.value)
+    for part in ("4 problem(s)", "repeated", "annotation", "NFC", "no token", "'same'"):
+        assert part in message
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_column_and_a_foreign_file_are_named(tmp_path):
+    with pytest.raises(ContractError, match="columns missing: tokens"):
+        contract.write_captions(captions().drop(columns="tokens"), tmp_path / "c")
+    contract.write_images(images(), tmp_path / "i")
+    with pytest.raises(ContractError, match="expected columns"):
+        contract.read_captions(tmp_path / "i")
+
+
+def test_captions_need_their_image_with_the_same_split():
+    contract.check_captions_have_images(captions(), images())
+    with pytest.raises(ContractError, match="lacks"):
+        contract.check_captions_have_images(captions(), images()[:1])
+    with pytest.raises(ContractError, match="another split"):
+        contract.check_captions_have_images(captions(), images(split="test"))
+
+
+def test_an_absolute_image_path_is_refused(tmp_path):
+    with pytest.raises(ContractError, match="absolute"):
+        contract.write_images(images(path=["/x/1.jpg", "2.jpg"]), tmp_path / "i")
+
+
+def test_features_round_trip_contiguous_and_uncompressed(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    made = Features(np.array(["d:1", "d:ü", "d:3"], object), vectors, {"crops": 10})
+    contract.write_features(made, tmp_path / "f.h5")
+    found = contract.read_features(tmp_path / "f.h5")
+    np.testing.assert_array_equal(found.vectors, vectors)
+    assert found.image_ids.tolist() == ["d:1", "d:ü", "d:3"]
+    assert found.attributes == {"crops": 10}
+    with h5py.File(tmp_path / "f.h5") as file:
+        assert file["features"].chunks is None
+        assert file["features"].compression is None
+        assert file["features"].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("ids", "vectors", "message"),
+    [
+        (["a", "a"], [[1.0], [2.0]], "repeated"),
+        (["a", "b"], [[1.0], [np.nan]], "NaN"),
+        (["a", "b"], [[1.0], [0.0]], "all zero"),
+        (["a"], [[1.0], [2.0]], "1 ids"),
+    ],
+)
+def test_bad_features_are_refused(tmp_path, ids, vectors, message):
+    with pytest.raises(ContractError, match=message):
+        contract.write_features(
+            Features(np.array(ids, object), np.array(vectors), {}), tmp_path / "f"
+        )
+
+
+def test_the_empty_artefacts_are_valid(tmp_path):
+    contract.write_pairs(contract.empty_pairs(), tmp_path / "p")
+    contract.write_features(contract.empty_features(), tmp_path / "f")
+    assert len(contract.read_pairs(tmp_path / "p")) == 0
+    assert len(contract.read_features(tmp_path / "f").image_ids) == 0
+
+
+def test_embeddings_round_trip_by_seed(tmp_path):
+    def make(seed):
+        random = np.random.default_rng(seed)
+        draw = [random.normal(size=(n, 3)).astype(np.float32) for n in (2, 4)]
+        return Embeddings(
+            np.array(["i1", "i2"], object), draw[0], np.array(list("abcd"), object), draw[1]
+        )
+
+    made = {seed: make(seed) for seed in (112, 7)}
+    contract.write_embeddings(made, tmp_path / "e.h5")
+    found = contract.read_embeddings(tmp_path / "e.h5")
+    assert sorted(found) == [7, 112]
+    np.testing.assert_array_equal(found[112].captions, made[112].captions)
+    assert found[7].caption_ids.tolist() == list("abcd")

@@ -1,0 +1,754 @@
+"""Readers of raw corpora, against files written here and against the real data's own counts."""
+
+import csv
+import gzip
+import json
+import unicodedata
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pipeline_lib.contract import (
+    ContractError,
+    check_captions_have_images,
+    read_captions,
+    write_captions,
+    write_images,
+)
+from pipeline_lib.corpora import multi30k
+from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
+from pipeline_lib.corpora.readers import READERS
+
+MULTI30K_LISTS = {
+    "train": ["11.jpg", "12.jpg", "13.jpg"],
+    "val": ["21.jpg", "22.jpg"],
+    "test_2016_flickr": ["31.jpg"],
+    "test_2017_flickr": ["41_4183a49ec2.jpg"],
+    "test_2017_mscoco": ["COCO_train2014_000000117071.jpg#367178"],
+    "test_2018_flickr": ["51_7bd246.jpg", "52_6208b3.jpg"],
+}
+TASK2 = {"train": "train", "val": "val", "test_2016_flickr": "test_2016"}
+NO_CZECH = ("test_2017_flickr", "test_2017_mscoco")
+
+
+ALL_SPLITS = [split.name for split in multi30k.SPLITS]
+
+
+def write_lines(path: Path, lines: list[str], zipped: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = "".join(f"{line}\n" for line in lines).encode()
+    if zipped:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content))
+    else:
+        path.write_bytes(content)
+
+
+def write_multi30k(folder: Path) -> Path:
+    """Write the repository's layout; the sentence translated is description 3 of each image."""
+    one, two = folder / "data" / "task1", folder / "data" / "task2"
+    for split, images in MULTI30K_LISTS.items():
+        write_lines(one / "image_splits" / f"{split}.txt", images)
+        sentences = [f"{image} described in en 3" for image in images]
+        write_lines(one / "raw" / f"{split}.en", sentences, zipped=True)
+        for language in ("de", "fr") if split in NO_CZECH else ("de", "fr", "cs"):
+            translated = [f"{image} translated to {language}" for image in images]
+            write_lines(one / "raw" / f"{split}.{language}", translated)
+        if split in TASK2:
+            write_lines(two / "image_splits" / f"{TASK2[split]}_images.txt", images)
+            for number in range(1, 6):
+                for language in ("en", "de"):
+                    texts = [f"{image} described in {language} {number}" for image in images]
+                    path = two / "raw" / f"{TASK2[split]}.{number}.{language}"
+                    write_lines(path, texts, zipped=number % 2 == 0)
+    later = MULTI30K_LISTS["test_2018_flickr"]
+    write_lines(two / "image_splits" / "test_2017_images.txt", later)
+    return folder
+
+
+FLICKR8K_IMAGES = [
+    "image_id,file,flickr8k_split,multi30k_split,width,height,squashed_to_square",
+    "11,images/11.jpg,train,train,224,224,1",
+    "12,images/12.jpg,,train,342,256,0",
+    "21,images/21.jpg,test,val,224,224,1",
+    "31,images/31.jpg,val,test_2016_flickr,224,224,1",
+]
+
+
+def write_flickr8k(raw: Path) -> Path:
+    write_multi30k(raw / "multi30k")
+    folder = raw / "flickr8k"
+    write_lines(folder / "images.csv", FLICKR8K_IMAGES)
+    for name, photos in {
+        "en.human": ("11", "21", "31"),
+        "zh.human": ("11", "21", "31"),
+        "zh.human_translation": ("21",),
+        "ja.machine_translation": ("11", "21", "31"),
+    }.items():
+        rows = [f"{photo}\t{i}\t{name} {photo} {i}" for photo in photos for i in range(5)]
+        write_lines(folder / "captions" / f"{name}.tsv", ["image_id\tindex\ttext", *rows])
+    english = folder / "captions" / "en.human.tsv"
+    retold = english.read_text().replace("en.human 11 4", "11 . jpg  described in EN 3 .")
+    english.write_text(retold)
+    return raw
+
+
+KARPATHY = [
+    (391895, "val", "test", 5),
+    (57870, "train", "train", 5),
+    (60623, "val", "restval", 6),
+    (184613, "val", "val", 5),
+]
+"""COCO id, folder of 2014, Karpathy's split, number of captions."""
+
+
+def coco_name(number: int, folder: str) -> str:
+    return f"COCO_{folder}2014_{number:012d}"
+
+
+def write_coco(raw: Path) -> Path:
+    images = [
+        {
+            "filepath": f"{folder}2014",
+            "filename": f"{coco_name(number, folder)}.jpg",
+            "imgid": place,
+            "cocoid": number,
+            "split": split,
+            "sentids": list(range(count)),
+            "sentences": [
+                {"raw": f" {number} in  English {i}\n", "sentid": i} for i in range(count)
+            ],
+        }
+        for place, (number, folder, split, count) in enumerate(KARPATHY)
+    ]
+    write_json(raw / "dataset_coco.json", {"images": images, "dataset": "coco"})
+    for part in ("train", "val"):
+        numbers = [number for number, folder, *_ in KARPATHY if folder == part]
+        write_json(raw / f"stair_captions_v1.2_{part}.json", annotations(numbers, "STAIR"))
+    write_json(raw / "yjcaptions26k_clean.json", annotations([57870], "YJ"))
+    lists = {"train": [(391895, "val")], "val": [(60623, "val")], "test": [(57870, "train")]}
+    for split, listed in lists.items():
+        names = [coco_name(*image) for image in listed]
+        (raw / f"coco-cn_{split}.txt").write_text("\n".join(names))  # without a last newline
+    written = [f"{coco_name(*lists[split][0])}#0\t{split} 手写" for split in lists]
+    written.append(f"{coco_name(57870, 'train')}#1\ttest 第二")
+    write_lines(raw / "imageid.human-written-caption.txt", written)
+    translated = [f"{coco_name(57870, 'train')}#zhm#{i} 翻译 {i}" for i in range(5)]
+    write_lines(raw / "imageid.manually-translated-caption.txt", translated)
+    return raw
+
+
+def annotations(numbers: list[int], what: str) -> dict:
+    """Return captions in COCO's format, listed from the last id to the first."""
+    rows = [
+        {"id": 10 * number + i, "image_id": number, "caption": f"{what} {number} {i}"}
+        for number in numbers
+        for i in range(5)
+    ]
+    return {"images": [{"id": number} for number in numbers], "annotations": rows[::-1]}
+
+
+def write_json(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def edit_json(path: Path, edit) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    edit(content)
+    write_json(path, content)
+
+
+TABLE = [
+    "image\tsplit\tlanguage\tannotation\tposition\ttext\ttranslation_of",
+    "a.jpg\ttrain\ten\tcaption\t0\tA red ball.\t",
+    "a.jpg\ttrain\ten\tcaption\t1\t A\u00a0ball \t",
+    "a.jpg\ttrain\tde\ttranslation\t0\tEin Ba\u0308r.\ten/caption/1",
+    "b.png\ttest\tde\tcaption\t0\tEin \u201eHut\u201c.\t",
+]
+
+
+def write_table(raw: Path, lines: list[str] = TABLE) -> Path:
+    write_lines(raw / "captions.tsv", lines)
+    for name in ("a.jpg", "b.png"):
+        write_lines(raw / "images" / name, ["an image"])
+    return raw
+
+
+def texts(corpus: Corpus, **where: object) -> list[str]:
+    rows = corpus.captions
+    for column, value in where.items():
+        rows = rows[rows[column] == value]
+    return rows.sort_values("position")["text"].tolist()
+
+
+def sizes(corpus: Corpus) -> dict[tuple, int]:
+    return corpus.captions.groupby(["split", "language", "annotation"]).size().to_dict()
+
+
+def sources(corpus: Corpus) -> dict[str, str]:
+    rows = corpus.captions.dropna(subset=["source_caption_id"])
+    return dict(zip(rows["caption_id"], rows["source_caption_id"], strict=True))
+
+
+def failure(reader: str, raw: Path, **options: object) -> str:
+    with pytest.raises(ContractError) as caught:
+        READERS[reader](raw, "set", **options)
+    return str(caught.value)
+
+
+def assert_lists(message: str, *expected: str) -> None:
+    """Assert that the error lists exactly these problems, each by a part of its line."""
+    listed = [line for line in message.splitlines() if line.startswith("  - ")]
+    missing = [part for part in expected if not any(part in line for line in listed)]
+    assert not missing, message
+    assert len(listed) == len(expected), message
+
+
+SYNTHETIC = [
+    ("table", write_table, {}),
+    ("multi30k", write_multi30k, {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}),
+    (
+        "flickr8k",
+        write_flickr8k,
+        {"languages": ["en", "zh", "ja", "de", "fr", "cs"], "split_column": "flickr8k_split"},
+    ),
+    (
+        "coco",
+        write_coco,
+        {"languages": ["en", "ja", "zh"], "japanese": "stair", "splits": "karpathy"},
+    ),
+]
+
+every_reader = pytest.mark.parametrize(
+    ("reader", "write", "options"), SYNTHETIC, ids=[reader for reader, *_ in SYNTHETIC]
+)
+
+
+@every_reader
+def test_every_reader_meets_the_contract(tmp_path, reader, write, options):
+    corpus = READERS[reader](write(tmp_path), "set", **options)
+    assert list(corpus.captions) == CAPTION_COLUMNS
+    check_captions_have_images(corpus.captions, corpus.images)
+    assert set(corpus.images["image_id"]) == set(corpus.captions["image_id"])
+    tokens = corpus.captions["text"].str.split().map(list)
+    write_captions(corpus.captions.assign(tokens=tokens), tmp_path / "captions.parquet")
+    write_images(corpus.images, tmp_path / "images.parquet")
+    stored = read_captions(tmp_path / "captions.parquet")
+    assert len(stored) == len(corpus.captions) > 3
+    assert stored["source_caption_id"].notna().sum() == len(sources(corpus))
+
+
+def test_the_synthetic_corpora_cover_every_reader():
+    assert {reader for reader, *_ in SYNTHETIC} == set(READERS)
+
+
+@every_reader
+def test_reading_twice_gives_equal_tables(tmp_path, reader, write, options):
+    first, second = (READERS[reader](write(tmp_path), "set", **options) for _ in range(2))
+    pd.testing.assert_frame_equal(first.captions, second.captions)
+    pd.testing.assert_frame_equal(first.images, second.images)
+
+
+@pytest.mark.parametrize("reader", ["multi30k", "flickr8k", "coco"])
+def test_languages_that_a_reader_lacks_are_named(tmp_path, reader):
+    _, write, options = next(entry for entry in SYNTHETIC if entry[0] == reader)
+    message = failure(reader, write(tmp_path), **{**options, "languages": ["en", "xx", "en"]})
+    assert_lists(message, "found xx", "one or more different ones")
+
+
+# table
+
+
+def test_table_reads_ids_texts_and_sources(tmp_path):
+    corpus = READERS["table"](write_table(tmp_path), "mine")
+    assert corpus.images.to_dict("records") == [
+        {"image_id": "mine:a", "dataset": "mine", "split": "train", "path": "a.jpg"},
+        {"image_id": "mine:b", "dataset": "mine", "split": "test", "path": "b.png"},
+    ]
+    assert texts(corpus, language="en") == ["A red ball.", "A ball"]
+    assert texts(corpus, annotation="translation") == ["Ein B\u00e4r."]
+    assert texts(corpus, image_id="mine:b") == ["Ein \u201eHut\u201c."]
+    assert sources(corpus) == {"mine/a/de/translation/0": "mine/a/en/caption/1"}
+
+
+def test_table_takes_columns_in_any_order_a_byte_order_mark_and_windows_line_ends(tmp_path):
+    plain = READERS["table"](write_table(tmp_path / "plain"), "mine")
+    fields = [line.split("\t") for line in TABLE]
+    turned = ["\t".join([*row[::-1], "note"]) + "\r" for row in fields]
+    turned[0] = "\ufeff" + turned[0]
+    other = READERS["table"](write_table(tmp_path / "turned", turned), "mine")
+    pd.testing.assert_frame_equal(plain.captions, other.captions)
+
+
+def test_table_lists_every_problem_with_its_line(tmp_path):
+    broken = [
+        *TABLE,
+        "missing.jpg\ttrain\ten\tcaption\t0\tText.\t",
+        "a.jpg\tval\ten\tcaption\t7\tAnother split.\t",
+        "a.jpg\ttrain\ten\tcaption\t0\tTwice.\t",
+        "a.jpg\ttrain\tEN\tcaption\t2\tText.\t",
+        "a.jpg\ttrain\ten\tcapton\t0\tText.\t",
+        "a.jpg\ttrain\ten\tcaption\t-1\tText.\t",
+        "a.jpg\ttrain\ten\tcaption\t40000\tText.\t",
+        "a.jpg\ttrain\ten\tcaption\t3\t \t",
+        "a.jpg\ttrain\tfr\ttranslation\t0\tTexte.\ten/caption/9",
+        "a.jpg\ttrain\ten\tcaption\t4\tText.\ten/caption/0",
+        "a.jpg\ttrain\ten\tcaption\t5",
+    ]
+    raw = write_table(tmp_path, broken)
+    with open(raw / "captions.tsv", "ab") as file:
+        file.write(b"a.jpg\ttrain\ten\tcaption\t6\tf\xfcr\t\n")
+    assert_lists(
+        failure("table", raw),
+        "captions.tsv:6: expected a file below",
+        "captions.tsv:7: expected one split per image, found 'val'",
+        "captions.tsv:8: expected each caption's place once, found 'set/a/en/caption/0'",
+        "captions.tsv:9: expected a language code such as de, found 'EN'",
+        "captions.tsv:10: expected one of caption, translation, machine, found 'capton'",
+        "captions.tsv:11: expected a number from 0 to 32767",
+        "captions.tsv:12: expected a number from 0 to 32767",
+        "captions.tsv:13: expected a caption, found no text",
+        "captions.tsv:14: expected a caption of the same image",
+        "captions.tsv:15: expected nothing: it is no translation",
+        "captions.tsv:16: expected 7 fields as in the header, found 5",
+        "captions.tsv:17: expected UTF-8, found byte 0xfc in column 27",
+    )
+
+
+def test_table_refuses_two_images_that_differ_in_their_suffix_only(tmp_path):
+    raw = write_table(tmp_path, [*TABLE, "a.png\ttrain\ten\tcaption\t4\tText.\t"])
+    write_lines(raw / "images" / "a.png", ["an image"])
+    assert_lists(failure("table", raw), "captions.tsv:6: expected a name that differs")
+
+
+def test_table_names_missing_columns_and_a_missing_file(tmp_path):
+    raw = write_table(tmp_path, [line.replace("language", "lang") for line in TABLE])
+    assert_lists(failure("table", raw), "captions.tsv:1: expected a header with image, split, lang")
+    (raw / "captions.tsv").unlink()
+    assert_lists(failure("table", raw), "captions.tsv: expected this file")
+
+
+def test_of_many_lines_with_one_problem_the_first_are_listed_and_all_counted(tmp_path):
+    rows = [f"a.jpg\ttrain\ten\tcapton\t{i}\tText.\t" for i in range(1000)]
+    message = failure("table", write_table(tmp_path, [TABLE[0], *rows]))
+    listed = message.splitlines()[1:]
+    assert len(listed) == 21
+    assert "and 980 more" in listed[-1]
+
+
+def test_a_line_ends_at_a_newline_only(tmp_path):
+    odd = "A man\u2028and\x0ba\x0cdog\x85run."
+    raw = write_table(tmp_path, [*TABLE, f"b.png\ttest\ten\tcaption\t0\t{odd}\t"])
+    assert texts(READERS["table"](raw, "mine"), image_id="mine:b", language="en") == [
+        "A man and a dog run."
+    ]
+
+
+# Multi30k
+
+
+def test_multi30k_reads_both_tasks_and_all_test_sets(tmp_path):
+    corpus = READERS["multi30k"](
+        write_multi30k(tmp_path), "m", languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS
+    )
+    counts = sizes(corpus)
+    assert counts[("train", "en", "caption")] == counts[("train", "de", "caption")] == 15
+    assert counts[("test", "cs", "translation")] == 1
+    assert counts[("test_2018_flickr", "en", "caption")] == 2
+    assert ("test_2017_flickr", "cs", "translation") not in counts
+    assert sum(counts.values()) == 6 * 13 + 1 * 3 + 1 * 3 + 2 * 4
+    by_split = corpus.images.groupby("split")["path"].apply(list).to_dict()
+    assert by_split["test_2017_mscoco"] == ["COCO_train2014_000000117071.jpg"]
+    assert by_split["test_2018_flickr"] == MULTI30K_LISTS["test_2018_flickr"]
+    assert {"flickr:41", "coco:117071", "flickr:11"} < set(corpus.images["image_id"])
+    assert texts(corpus, image_id="flickr:12", language="de", annotation="caption") == [
+        f"12.jpg described in de {number}" for number in range(1, 6)
+    ]
+
+
+def test_multi30k_translations_name_the_description_that_was_translated(tmp_path):
+    raw = write_multi30k(tmp_path)
+    corpus = READERS["multi30k"](raw, "m", languages=["en", "fr"], splits=ALL_SPLITS)
+    named = sources(corpus)
+    assert named["m/11/fr/translation/0"] == "m/11/en/caption/2"
+    assert named["m/41/fr/translation/0"] == "m/41/en/caption/0"
+    alone = READERS["multi30k"](raw, "m", languages=["fr"], splits=ALL_SPLITS)
+    assert not sources(alone)
+    assert texts(alone) == texts(corpus, language="fr")
+
+
+def test_multi30k_lists_every_problem_with_its_file(tmp_path):
+    raw = write_multi30k(tmp_path)
+    one, two = raw / "data" / "task1", raw / "data" / "task2"
+    write_lines(two / "raw" / "train.1.en", ["only one line"])
+    (two / "raw" / "val.1.de").write_bytes(b"gut\n\xff\xfe\n")
+    (two / "raw" / "test_2016.3.de").unlink()
+    zipped = two / "raw" / "train.2.de.gz"
+    zipped.write_bytes(zipped.read_bytes()[:-12])
+    write_lines(one / "raw" / "val.fr", ["Bien.", "\u00a0 "])
+    write_lines(one / "image_splits" / "test_2017_flickr.txt", ["11.jpg"])
+    write_lines(one / "image_splits" / "test_2018_flickr.txt", ["51_7bd246.jpg", "a photo.jpg"])
+    write_lines(one / "raw" / "val.en", ["21.jpg described in en 3", "Unheard of."])
+    write_lines(two / "image_splits" / "val_images.txt", ["22.jpg", "21.jpg"])
+    write_lines(one / "raw" / "train.cs", [])
+    assert_lists(
+        failure("multi30k", raw, languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS),
+        "train.1.en: expected 3 lines, one per image of",
+        "val.1.de:2: expected UTF-8, found byte 0xff",
+        "test_2016.3.de: expected this file (or test_2016.3.de.gz), found none",
+        "train.2.de: cannot be read",
+        "val.fr:2: expected a caption, found no text",
+        "test_2017_flickr.txt:1: expected each image in one split, once, found 'flickr:11'",
+        "test_2018_flickr.txt:2: expected an image such as 1000092795.jpg, found 'a photo.jpg'",
+        "val.en:2: expected one of the image's descriptions, found 'Unheard of.'",
+        "val_images.txt: expected the images of",
+        "train.cs: expected lines of text, found an empty file",
+    )
+
+
+# Flickr8k
+
+
+def test_flickr8k_joins_both_data_sets_by_photo(tmp_path):
+    corpus = READERS["flickr8k"](
+        write_flickr8k(tmp_path),
+        "f",
+        languages=["en", "zh", "ja", "de", "fr", "cs"],
+        split_column="flickr8k_split",
+    )
+    images = corpus.images.set_index("image_id")
+    assert images["split"].to_dict() == {
+        "flickr:11": "train",
+        "flickr:12": "train",
+        "flickr:21": "test",
+        "flickr:31": "val",
+    }
+    assert images.loc["flickr:21", "path"] == "21.jpg"
+    counts = corpus.captions.groupby(["language", "annotation"]).size().to_dict()
+    assert counts == {
+        ("cs", "translation"): 4,
+        ("de", "caption"): 20,
+        ("de", "translation"): 4,
+        ("en", "caption"): 15,
+        ("fr", "translation"): 4,
+        ("ja", "machine"): 15,
+        ("zh", "caption"): 15,
+        ("zh", "translation"): 5,
+    }
+    check_captions_have_images(corpus.captions, corpus.images)
+
+
+def test_flickr8k_finds_sources_by_number_or_by_letters(tmp_path):
+    raw = write_flickr8k(tmp_path)
+    options = {"split_column": "flickr8k_split"}
+    languages = ["de", "ja", "en", "zh", "fr"]
+    named = sources(READERS["flickr8k"](raw, "f", languages=languages, **options))
+    assert named["f/21/zh/translation/3"] == named["f/21/ja/machine/3"] == "f/21/en/caption/3"
+    assert named["f/11/de/translation/0"] == named["f/11/fr/translation/0"] == "f/11/en/caption/4"
+    assert "f/21/de/translation/0" not in named  # no English caption has the letters
+    assert "f/12/de/translation/0" not in named  # no English caption at all
+    alone = READERS["flickr8k"](raw, "f", languages=["fr", "ja"], **options)
+    assert not sources(alone)
+    assert len(alone.captions) == 4 + 15
+
+
+def test_flickr8k_splits_as_the_column_says(tmp_path):
+    raw = write_flickr8k(tmp_path)
+    corpus = READERS["flickr8k"](raw, "f", languages=["en"], split_column="multi30k_split")
+    splits = corpus.images.set_index("image_id")["split"].to_dict()
+    assert splits == {"flickr:11": "train", "flickr:21": "val", "flickr:31": "test"}
+
+
+def test_flickr8k_lists_every_problem_with_its_file_and_line(tmp_path):
+    raw = write_flickr8k(tmp_path)
+    folder = raw / "flickr8k"
+    bad = [
+        *FLICKR8K_IMAGES,
+        "61,images/61.jpg,dev,train,1,1,0",
+        "11,images/11.jpg,train,train,1,1,0",
+    ]
+    write_lines(folder / "images.csv", bad)
+    with open(folder / "captions" / "en.human.tsv", "a") as file:
+        file.write("99\t0\tUnknown photo.\n11\t5\tSixth.\n11\t0\tAgain.\n21\t0\n")
+    chinese = folder / "captions" / "zh.human.tsv"
+    write_lines(chinese, chinese.read_text().splitlines()[:-1])
+    (folder / "captions" / "ja.machine_translation.tsv").unlink()
+    (raw / "multi30k" / "data" / "task1" / "raw" / "val.fr").unlink()
+    assert_lists(
+        failure("flickr8k", raw, languages=["en", "zh", "ja", "fr"], split_column="flickr8k_split"),
+        "images.csv:6: expected one of 'train', 'val', 'test', '', found 'dev'",
+        "images.csv:7: expected each photo once, found '11'",
+        "en.human.tsv:17: expected a photo of images.csv, found '99'",
+        "en.human.tsv:17: expected 5 captions of the photo, found 1",
+        "en.human.tsv:18: expected a number from 0 to 4, found '5'",
+        "en.human.tsv:19: expected each number once per photo, found '0'",
+        "en.human.tsv:20: expected 3 fields as in the header, found 2",
+        "zh.human.tsv:12: expected 5 captions of the photo, found 4",
+        "ja.machine_translation.tsv: expected this file",
+        "val.fr: expected this file",
+    )
+
+
+# COCO
+
+
+def test_coco_follows_karpathy_and_adds_restval_to_train(tmp_path):
+    corpus = READERS["coco"](
+        write_coco(tmp_path), "c", languages=["en"], japanese="none", splits="karpathy"
+    )
+    assert corpus.images.set_index("image_id")["split"].to_dict() == {
+        "coco:391895": "test",
+        "coco:57870": "train",
+        "coco:60623": "train",
+        "coco:184613": "val",
+    }
+    assert "val2014/COCO_val2014_000000391895.jpg" in set(corpus.images["path"])
+    assert sizes(corpus)[("train", "en", "caption")] == 11
+    assert texts(corpus, image_id="coco:60623")[5] == "60623 in English 5"
+
+
+@pytest.mark.parametrize(("japanese", "count"), [("stair", 20), ("yj", 5)])
+def test_coco_numbers_japanese_captions_by_id_not_by_place(tmp_path, japanese, count):
+    corpus = READERS["coco"](
+        write_coco(tmp_path), "c", languages=["ja"], japanese=japanese, splits="karpathy"
+    )
+    assert len(corpus.captions) == count
+    assert len(corpus.images) == count / 5
+    assert texts(corpus, image_id="coco:57870") == [
+        f"{japanese.upper()} 57870 {i}" for i in range(5)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("splits", "expected"),
+    [
+        ("karpathy", {"coco:391895": "test", "coco:60623": "train", "coco:57870": "train"}),
+        ("coco_cn", {"coco:391895": "train", "coco:60623": "val", "coco:57870": "test"}),
+    ],
+)
+def test_coco_cn_follows_the_splits_asked_for(tmp_path, splits, expected):
+    raw = write_coco(tmp_path)
+    corpus = READERS["coco"](raw, "c", languages=["zh"], japanese="none", splits=splits)
+    assert corpus.images.set_index("image_id")["split"].to_dict() == expected
+    assert texts(corpus, image_id="coco:57870", annotation="caption") == ["test 手写", "test 第二"]
+    translated = texts(corpus, annotation="translation")
+    assert translated == [f"翻译 {i}" for i in range(5)]
+    assert not sources(corpus)
+
+
+def test_coco_cn_splits_restrict_the_other_languages_to_its_images(tmp_path):
+    corpus = READERS["coco"](
+        write_coco(tmp_path),
+        "c",
+        languages=["en", "ja", "zh"],
+        japanese="stair",
+        splits="coco_cn",
+    )
+    assert "coco:184613" not in set(corpus.images["image_id"])
+    assert sizes(corpus) == {
+        ("test", "en", "caption"): 5,
+        ("test", "ja", "caption"): 5,
+        ("test", "zh", "caption"): 2,
+        ("test", "zh", "translation"): 5,
+        ("train", "en", "caption"): 5,
+        ("train", "ja", "caption"): 5,
+        ("train", "zh", "caption"): 1,
+        ("val", "en", "caption"): 6,
+        ("val", "ja", "caption"): 5,
+        ("val", "zh", "caption"): 1,
+    }
+
+
+def break_karpathy(content: dict) -> None:
+    content["images"][0]["split"] = "dev"
+    content["images"][1]["sentences"][2]["raw"] = " "
+    content["images"].append({**content["images"][3]})
+    content["images"].append({"cocoid": "7"})
+
+
+def break_stair(content: dict) -> None:
+    content["annotations"][0]["id"] = content["annotations"][1]["id"]
+    content["annotations"].append({"id": 1, "image_id": 404, "caption": "Kein Bild."})
+    content["annotations"].append({"id": 2, "image_id": 57870})
+
+
+def test_coco_lists_every_problem_with_its_place(tmp_path):
+    raw = write_coco(tmp_path)
+    edit_json(raw / "dataset_coco.json", break_karpathy)
+    edit_json(raw / "stair_captions_v1.2_train.json", break_stair)
+    (raw / "stair_captions_v1.2_val.json").write_text('{"annotations": [')
+    written = raw / "imageid.human-written-caption.txt"
+    with open(written, "a", encoding="utf-8") as file:
+        file.write("COCO_val2014_000000391895 无编号\nCOCO_val2014_000000000404#0\t无图\n")
+        file.write(f"{coco_name(391895, 'val')}#0\t重复\n")
+    (raw / "imageid.manually-translated-caption.txt").unlink()
+    (raw / "coco-cn_val.txt").write_text(f"{coco_name(391895, 'val')}\nnonsense\n")
+    assert_lists(
+        failure("coco", raw, languages=["en", "ja", "zh"], japanese="stair", splits="coco_cn"),
+        "dataset_coco.json:images[0]: expected one of train, restval, val, test, found 'dev'",
+        "dataset_coco.json:images[1].sentences[2].raw: expected a caption, found no text",
+        "dataset_coco.json:images[4]: expected each image once, found 184613",
+        "dataset_coco.json:images[5]: expected cocoid (int), filepath (str)",
+        "train.json:annotations[1]: expected each id once",
+        "train.json:annotations[5]: expected the id of an image of dataset_coco.json, found '404'",
+        "train.json:annotations[6]: expected id (int), image_id (int), caption (str)",
+        "stair_captions_v1.2_val.json: expected JSON in UTF-8, found: Expecting value: line 1",
+        "caption.txt:5: expected <image>#<number>",
+        "caption.txt:6: expected the id of an image of dataset_coco.json, found '404'",
+        "caption.txt:7: expected each number once per image",
+        "imageid.manually-translated-caption.txt: expected this file",
+        "coco-cn_val.txt:1: expected each image in one split, once",
+        "coco-cn_val.txt:2: expected an image such as COCO_val2014_000000391895",
+    )
+
+
+def test_coco_needs_to_know_which_japanese(tmp_path):
+    raw = write_coco(tmp_path)
+    message = failure("coco", raw, languages=["en", "ja"], japanese="none", splits="karpathy")
+    assert_lists(message, "the language ja needs stair or yj, found none")
+
+
+# real data
+
+
+@pytest.fixture(scope="module")
+def multi30k(real_data) -> Corpus:
+    return READERS["multi30k"](
+        real_data / "multi30k", "m", languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS
+    )
+
+
+@pytest.fixture(scope="module")
+def flickr8k(real_data) -> Corpus:
+    return READERS["flickr8k"](
+        real_data,
+        "f",
+        languages=["en", "zh", "ja", "de", "fr", "cs"],
+        split_column="flickr8k_split",
+    )
+
+
+@pytest.mark.real_data
+def test_real_multi30k_has_its_published_counts(multi30k):
+    assert multi30k.images["split"].value_counts().to_dict() == {
+        "train": 29_000,
+        "val": 1_014,
+        "test": 1_000,
+        "test_2017_flickr": 1_000,
+        "test_2017_mscoco": 461,
+        "test_2018_flickr": 1_071,
+    }
+    counts = sizes(multi30k)
+    assert counts[("train", "en", "caption")] == counts[("train", "de", "caption")] == 145_000
+    assert counts[("val", "de", "caption")] == 5_070
+    assert counts[("test", "en", "caption")] == 5_000
+    for language in ("de", "fr", "cs"):
+        assert counts[("train", language, "translation")] == 29_000
+    assert sum(counts.values()) == 31_014 * 13 + 1_461 * 3 + 1_071 * 4
+
+
+@pytest.mark.real_data
+def test_real_multi30k_translations_name_the_english_sentence_of_task_1(multi30k, real_data):
+    folder = real_data / "multi30k" / "data" / "task1"
+    translated = {}
+    for split in ("train", "val", "test_2016_flickr"):
+        images = (folder / "image_splits" / f"{split}.txt").read_text().split()
+        with gzip.open(folder / "raw" / f"{split}.en.gz", "rt", encoding="utf-8") as file:
+            english = [" ".join(line.split()) for line in file]
+        translated |= dict(zip(images, english, strict=True))
+    rows = multi30k.captions
+    text = rows.set_index("caption_id")["text"]
+    paths = multi30k.images.set_index("image_id")["path"]
+    for language in ("de", "fr", "cs"):
+        mine = rows[(rows["language"] == language) & (rows["annotation"] == "translation")]
+        mine = mine[mine["split"].isin(["train", "val", "test"])]
+        named = mine["source_caption_id"].map(text)
+        assert len(mine) == 31_014
+        assert named.tolist() == mine["image_id"].map(paths).map(translated).tolist()
+
+
+@pytest.mark.real_data
+def test_real_flickr8k_has_the_counts_of_its_files(flickr8k, real_data):
+    with open(real_data / "flickr8k" / "images.csv", newline="") as file:
+        listed = list(csv.DictReader(file))
+    assert flickr8k.images["split"].value_counts().to_dict() == {
+        "train": 5_644,
+        "val": 934,
+        "test": 929,
+    }
+    assert set(flickr8k.images["image_id"]) == {f"flickr:{row['image_id']}" for row in listed}
+    photos = real_data / "flickr8k" / "images"
+    assert all((photos / path).is_file() for path in flickr8k.images["path"])
+    counts = flickr8k.captions.groupby(["language", "annotation"]).size().to_dict()
+    assert counts == {
+        ("en", "caption"): 37_365,
+        ("zh", "caption"): 37_365,
+        ("zh", "translation"): 4_645,
+        ("ja", "machine"): 37_365,
+        ("de", "caption"): 5 * 7_507,
+        ("de", "translation"): 7_507,
+        ("fr", "translation"): 7_507,
+        ("cs", "translation"): 7_507,
+    }
+
+
+@pytest.mark.real_data
+def test_real_data_sets_share_photo_ids_and_multi30ks_splits(multi30k, real_data):
+    options = {"languages": ["fr"], "split_column": "multi30k_split"}
+    here = READERS["flickr8k"](real_data, "f", **options).images.set_index("image_id")["split"]
+    there = multi30k.images.set_index("image_id")["split"]
+    assert len(here) == 7_507
+    assert here.equals(there.loc[here.index])
+    assert here.value_counts().to_dict() == {"train": 7_021, "val": 243, "test": 243}
+
+
+@pytest.mark.real_data
+def test_real_flickr8k_sources_are_unknown_for_159_photos_only(flickr8k):
+    rows = flickr8k.captions[flickr8k.captions["annotation"] == "translation"]
+    unknown = rows[rows["source_caption_id"].isna()].groupby("language").size().to_dict()
+    assert unknown == {"de": 159, "fr": 159, "cs": 159}
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("language", "annotation", "blue"),
+    [
+        ("zh", "translation", "蓝"),
+        ("ja", "machine", "青"),
+        ("de", "translation", "blau"),
+        ("fr", "translation", "bleu"),
+        ("cs", "translation", "modr"),
+    ],
+)
+def test_real_sources_mention_blue_where_their_translations_do(
+    flickr8k, language, annotation, blue
+):
+    rows = flickr8k.captions
+    text = rows.set_index("caption_id")["text"]
+    mine = rows[(rows["language"] == language) & (rows["annotation"] == annotation)].dropna()
+    source = mine["source_caption_id"]
+    neighbour = source.str[:-1] + ((source.str[-1].astype(int) + 1) % 5).astype(str)
+    said = mine["text"].str.contains(blue, case=False)
+
+    def overlap(ids: pd.Series) -> float:
+        meant = ids.map(text).str.contains("blue", case=False)
+        return (meant & said).sum() / (meant | said).sum()
+
+    assert overlap(source) > 0.9
+    assert overlap(neighbour) < 0.3
+
+
+@pytest.mark.real_data
+def test_real_texts_are_normal_and_folded(multi30k, flickr8k):
+    for corpus in (multi30k, flickr8k):
+        for text in corpus.captions["text"]:
+            assert text
+            assert unicodedata.is_normalized("NFC", text)
+            assert " ".join(text.split()) == text
+
+
+def test_multi30k_reads_only_the_splits_asked_for(tmp_path):
+    raw = write_multi30k(tmp_path)
+    corpus = READERS["multi30k"](raw, "m", languages=["en", "de"], splits=["train", "test"])
+    assert set(corpus.captions["split"]) == set(corpus.images["split"]) == {"train", "test"}

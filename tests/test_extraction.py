@@ -1,0 +1,347 @@
+"""Extraction of a whole images table: resuming, reporting, order and memory."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+from pipeline_lib.contract import ContractError, read_features
+from pipeline_lib.images import batches, extraction, runtimes
+from pipeline_lib.images.batches import FeatureStore, load_batches
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.images.extraction import extract
+from pipeline_lib.publishing import file_sha256
+
+DIM = 1280
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A small network on small crops."""
+
+    backbone: str = "efficientnet_lite0"
+    weights: str = "package"
+    transform: str = "center"
+    resize: int = 40
+    crop: int = 32
+    precision: str = "f32"
+    batch_size: int = 4
+
+
+def images_table(names: list[str]) -> pd.DataFrame:
+    ids = [f"world:{Path(name).stem}" for name in names]
+    return pd.DataFrame({"image_id": ids, "dataset": "world", "split": "train", "path": names})
+
+
+def write_photos(folder: Path, count: int) -> pd.DataFrame:
+    """Write ``count`` different noise JPEGs and return their images table."""
+    folder.mkdir()
+    names = [f"{index:03d}.jpg" for index in range(count)]
+    for seed, name in enumerate(names):
+        pixels = np.random.default_rng(seed).integers(0, 256, (6, 9, 3), dtype=np.uint8)
+        Image.fromarray(pixels).resize((72, 48)).save(folder / name)
+    return images_table(names)
+
+
+@pytest.fixture
+def photos(tmp_path) -> pd.DataFrame:
+    return write_photos(tmp_path / "photos", 10)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that extracts into a named file with a resume folder of the same name."""
+
+    def call(images: pd.DataFrame, settings: Settings, name: str = "out") -> Path:
+        output = tmp_path / f"{name}.h5"
+        extract(images, tmp_path / "photos", settings, output, tmp_path / f"{name}.resume")
+        return output
+
+    return call
+
+
+@pytest.fixture
+def encoded(monkeypatch) -> list[int]:
+    """Replace the network by the mean colour; return the growing list of the rows it was given."""
+    rows = []
+
+    def build_runtime(encoder, precision, count, crop):
+        def encode(pixels):
+            assert len(pixels) == count
+            rows.append(len(pixels))
+            colour = pixels.reshape(count, -1, 3).mean(axis=1, dtype=np.float32) + 1
+            return np.pad(colour, ((0, 0), (0, DIM - 3)))
+
+        return runtimes.Runtime(encode, "cpu", precision)
+
+    monkeypatch.setattr(extraction, "build_runtime", build_runtime)
+    return rows
+
+
+# Results
+
+
+@pytest.mark.parametrize("transform", ["center", "ten_crop", "squash"])
+def test_rows_are_each_images_own_features_in_the_tables_order(photos, run, transform):
+    settings = Settings(transform=transform)
+    shuffled = photos.sample(frac=1, random_state=0).reset_index(drop=True)
+    features = read_features(run(shuffled, settings))
+    assert features.image_ids.tolist() == shuffled["image_id"].tolist()
+    alone = read_features(run(shuffled[6:7], replace(settings, batch_size=1), "alone"))
+    np.testing.assert_allclose(features.vectors[6], alone.vectors[0], rtol=1e-4, atol=1e-5)
+    assert len(np.unique(features.vectors.round(4), axis=0)) == len(photos)
+
+
+def test_ten_crop_feature_is_the_mean_of_ten_single_crops(tmp_path, run):
+    (tmp_path / "photos").mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    crops = [
+        view[top : top + 32, left : left + 32]
+        for view in (pixels, pixels[:, ::-1])
+        for top, left in ((0, 0), (0, 28), (8, 0), (8, 28), (4, 14))
+    ]
+    for name, image in {"whole": pixels, **{f"crop{i}": c for i, c in enumerate(crops)}}.items():
+        Image.fromarray(image).save(tmp_path / "photos" / f"{name}.png")
+    ten = read_features(run(images_table(["whole.png"]), Settings(transform="ten_crop")))
+    single = [f"crop{i}.png" for i in range(10)]
+    singles = read_features(run(images_table(single), Settings(transform="squash"), "singles"))
+    expected = singles.vectors.mean(axis=0)
+    np.testing.assert_allclose(ten.vectors[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_attributes_say_what_made_the_features_and_nothing_of_the_machine(photos, run, tmp_path):
+    attributes = read_features(run(photos, Settings())).attributes
+    assert attributes == {
+        "backbone": "efficientnet_lite0",
+        "layer": "avgpool",
+        "dim": DIM,
+        "weights": "package",
+        "weights_sha256": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        "transform": "center",
+        "crops": 1,
+        "resize": 40,
+        "crop": 32,
+        "mean": [127.0] * 3,
+        "std": [128.0] * 3,
+        "precision": "f32",
+        "relu": True,
+        "normalized": False,
+    }
+
+
+def test_batch_larger_than_the_table_and_equal_bytes_of_two_runs(photos, run, encoded):
+    first, again = (run(photos, Settings(batch_size=64), name) for name in ("a", "b"))
+    assert first.read_bytes() == again.read_bytes()
+    assert encoded == [64, 64]
+
+
+def test_no_images(photos, run, encoded):
+    features = read_features(run(photos[:0], Settings()))
+    assert features.vectors.shape == (0, DIM)
+    assert encoded == []
+
+
+def test_black_images_are_not_all_zero(tmp_path, run):
+    (tmp_path / "photos").mkdir()
+    Image.new("RGB", (40, 40)).save(tmp_path / "photos" / "black.png")
+    assert read_features(run(images_table(["black.png"]), Settings())).vectors.any()
+
+
+def test_progress_bar_shows_device_and_resumed_images(photos, run, encoded, capsys):
+    run(photos, Settings())
+    assert "efficientnet_lite0 on cpu in f32: 100%" in capsys.readouterr().err
+    run(photos, Settings())
+    assert "10 done before" in capsys.readouterr().err
+    assert len(encoded) == 3
+
+
+# Bad input
+
+
+def test_every_problem_is_named_before_any_work(photos, run, tmp_path, encoded):
+    (tmp_path / "photos" / "folder.jpg").mkdir()
+    images = pd.concat([photos, images_table(["a.jpg", "b.jpg", "folder.jpg", "000.jpg"])])
+    wrong = Settings(backbone="alexnet", transform="crop", precision="f16", resize=31)
+    with pytest.raises(ContractError) as caught:
+        run(images, wrong)
+    for part in (
+        "8 problem(s)",
+        "backbone: expected vgg19, resnet50",
+        "transform: expected center, ten_crop, squash, found 'crop'",
+        "precision: expected bf16, f32, found 'f16'",
+        "resize: expected at least crop (32), found 31",
+        "1 rows are repeated (expected unique image_id) (first: 'world:000')",
+        "a.jpg: no such file",
+        "b.jpg: no such file",
+        "folder.jpg: no such file",
+    ):
+        assert part in str(caught.value)
+    assert encoded == []
+
+
+def test_missing_folder_is_one_problem(photos, tmp_path):
+    with pytest.raises(ContractError, match="1 problem"):
+        extract(photos, tmp_path / "elsewhere", Settings(), tmp_path / "o.h5", tmp_path / "r")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its right to read")
+def test_unreadable_file_is_named_before_any_work(photos, run, tmp_path, encoded):
+    (tmp_path / "photos" / "003.jpg").chmod(0)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(ContractError, match=r"1 problem\(s\)\n.*003.jpg: no permission"):
+            run(photos, Settings())
+    finally:
+        os.seteuid(0)
+
+
+def test_all_unusable_images_are_named_and_the_work_is_kept(photos, run, tmp_path, encoded):
+    whole = (tmp_path / "photos" / "005.jpg").read_bytes()
+    (tmp_path / "photos" / "005.jpg").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "photos" / "009.jpg").write_bytes(b"<html>404</html>")
+    with pytest.raises(ContractError) as caught:
+        run(photos, Settings())
+    assert "2 problem(s)" in str(caught.value)
+    assert "005.jpg: cannot be decoded" in str(caught.value)
+    assert "009.jpg: expected an image in one of JPEG" in str(caught.value)
+    assert not (tmp_path / "out.h5").exists()
+    assert len(encoded) == 1  # the one batch without a bad image
+
+    (tmp_path / "photos" / "005.jpg").write_bytes(whole)
+    (tmp_path / "photos" / "009.jpg").write_bytes(whole)
+    assert run(photos, Settings()).read_bytes() == run(photos, Settings(), "new").read_bytes()
+    assert len(encoded) == 3 + 3  # the mended two, then all three again from nothing
+
+
+def test_a_bug_in_a_reading_thread_is_not_silent(photos, run, monkeypatch, encoded):
+    def broken(path):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(extraction, "decode", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        run(photos, Settings())
+
+
+# Resuming
+
+
+@pytest.mark.parametrize("change", ["photo", "batch_size", "crop", "code"])
+def test_work_is_done_again_where_something_changed(
+    photos, run, tmp_path, encoded, monkeypatch, change
+):
+    run(photos, Settings())
+    settings, expected = Settings(), 3
+    if change == "photo":
+        Image.new("RGB", (50, 50)).save(tmp_path / "photos" / "005.jpg")
+        expected = 1
+    elif change == "batch_size":
+        settings = replace(settings, batch_size=5)
+        expected = 2
+    elif change == "crop":
+        settings = replace(settings, crop=33)
+    else:
+        monkeypatch.setattr(extraction, "_code_version", lambda: ["newer"])
+    del encoded[:]
+    resumed = run(photos, settings)
+    assert len(encoded) == expected
+    assert resumed.read_bytes() == run(photos, settings, "new").read_bytes()
+
+
+def test_store_ignores_half_written_keys(tmp_path):
+    keys = [bytes([i]) * 32 for i in (1, 2)]
+    store = FeatureStore(tmp_path, keys, 3, 5)
+    vectors = np.arange(15, dtype=np.float32).reshape(3, 5)
+    store.write(0, 0, vectors[:2])
+    store.write(1, 2, vectors[2:])
+    assert np.array_equal(store.read(), vectors)
+    store.close()
+    with open(tmp_path / "finished.sha256", "r+b") as file:
+        file.truncate(40)
+    again = FeatureStore(tmp_path, keys, 3, 5)
+    assert [again.is_finished(index) for index in (0, 1)] == [True, False]
+    again.close()
+
+
+KILLED = """
+import sys, torch
+from pathlib import Path
+import pandas as pd
+sys.path.insert(0, str(Path(sys.argv[1])))
+from test_extraction import Settings
+from pipeline_lib.images.extraction import extract
+torch.set_num_threads(2)
+folder = Path(sys.argv[2])
+images = pd.read_parquet(folder / "images.parquet")
+settings = Settings(**eval(sys.argv[3]))
+extract(images, folder / "photos", settings, folder / "killed.h5", folder / "killed.resume")
+"""
+
+
+def finished_batches(folder: Path) -> int:
+    path = folder / "killed.resume" / "finished.sha256"
+    stored = path.read_bytes() if path.exists() else b""
+    return sum(any(stored[first : first + 32]) for first in range(0, len(stored), 32))
+
+
+def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, run):
+    images = write_photos(tmp_path / "photos", 150)
+    images.to_parquet(tmp_path / "images.parquet")
+    settings = Settings(precision="bf16", crop=96, resize=96, batch_size=2)
+    expected = file_sha256(run(images, settings))
+    arguments = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
+    arguments.append(repr(asdict(settings)))
+    moment = random.Random(os.getpid())
+    for goal in (1, 40):
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
+        while finished_batches(tmp_path) < goal and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(moment.uniform(0, 0.02))
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        process.stderr.close()
+        assert goal <= finished_batches(tmp_path) < 75
+        assert not (tmp_path / "killed.h5").exists()
+    assert file_sha256(run(images, settings, "killed")) == expected
+
+
+# Memory
+
+
+def test_reading_stays_one_batch_ahead_of_the_network():
+    read, lock = [], threading.Lock()
+
+    def slow_reader(path: Path) -> np.ndarray:
+        with lock:
+            read.append(path)
+        return np.zeros((1, 2, 2, 3), np.uint8)
+
+    paths = {index: [Path(f"{index}-{i}") for i in range(3)] for index in range(7)}
+    for done, _ in enumerate(load_batches(paths, (3, 1, 2, 2, 3), slow_reader)):
+        time.sleep(0.01)  # time enough to run too far ahead
+        assert len(read) <= 3 * min(7, done + 1 + batches.AHEAD)
+    assert done == 6
+
+
+def test_batches_keep_order_images_and_reasons_apart():
+    def reader(path: Path) -> np.ndarray:
+        if path.name == "bad":
+            raise ImageError("is bad")
+        return np.full((1, 2, 2, 3), int(path.name), np.uint8)
+
+    paths = {3: [Path("1"), Path("2")], 5: [Path("bad"), Path("4")], 8: [Path("6")]}
+    loaded = list(load_batches(paths, (2, 1, 2, 2, 3), reader))
+    assert [batch.index for batch in loaded] == [3, 5, 8]
+    assert [batch.problems for batch in loaded] == [[], ["bad: is bad"], []]
+    assert [batch.pixels[:, 0, 0, 0, 0].tolist() for batch in loaded] == [[1, 2], [0, 4], [6, 0]]

@@ -1,0 +1,395 @@
+"""Decoding, transforms, backbones, weights and runtimes of image features."""
+
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import torchvision
+from efficientnet_lite_pytorch import EfficientNet
+from PIL import Image
+from safetensors.torch import save_file
+from torchvision.transforms import v2
+
+from pipeline_lib.contract import ContractError
+from pipeline_lib.images import weights as weights_module
+from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
+from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
+from pipeline_lib.images.runtimes import build_runtime, import_openvino
+from pipeline_lib.images.transforms import TRANSFORMS
+from pipeline_lib.images.weights import find_weights
+
+RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
+
+
+def smooth_image(height: int, width: int, seed: int) -> np.ndarray:
+    """Return photo-like pixels ``uint8 [height, width, 3]``: large soft shapes, a little noise."""
+    rng = np.random.default_rng(seed)
+    coarse = Image.fromarray(rng.integers(0, 256, (6, 8, 3), dtype=np.uint8))
+    smooth = np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), np.float32)
+    return np.clip(smooth + rng.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
+
+
+def encoder_of(name: str, crop: int) -> ImageEncoder:
+    """Return an encoder with seeded random weights, scaled to keep activations in range."""
+    torch.manual_seed(0)
+    backbone = BACKBONES[name]
+    return ImageEncoder(backbone.build(crop), backbone.mean, backbone.std).eval()
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+# Decoding
+
+
+def test_format_is_recognised_by_content(tmp_path):
+    Image.new("RGB", (3, 2), GREEN).save(tmp_path / "a.jpg", "PNG")
+    assert (decode(tmp_path / "a.jpg") == GREEN).all()
+
+
+def test_cmyk_jpeg(tmp_path):
+    Image.new("CMYK", (8, 8), (0, 255, 255, 0)).save(tmp_path / "a.jpg", quality=100)
+    assert np.abs(decode(tmp_path / "a.jpg").astype(int) - RED).max() <= 3
+
+
+def test_palette_with_transparency_lies_over_white(tmp_path):
+    image = Image.new("P", (2, 1))
+    image.putpalette([*BLUE, *RED])
+    image.putdata([0, 1])
+    image.save(tmp_path / "a.png", transparency=0)
+    assert decode(tmp_path / "a.png").tolist() == [[list(WHITE), list(RED)]]
+
+
+@pytest.mark.parametrize(
+    ("mode", "pixel", "expected"),
+    [
+        ("RGBA", (*BLUE, 0), WHITE),
+        ("RGBA", (0, 0, 255, 128), (127, 127, 255)),
+        ("LA", (0, 255), (0, 0, 0)),
+        ("L", 77, (77, 77, 77)),
+        ("1", 1, WHITE),
+        ("P", 0, (0, 0, 0)),
+    ],
+)
+def test_modes_of_png(tmp_path, mode, pixel, expected):
+    Image.new(mode, (5, 4), pixel).save(tmp_path / "a.png")
+    decoded = decode(tmp_path / "a.png")
+    assert decoded.shape == (4, 5, 3)
+    assert np.abs(decoded.astype(int) - expected).max() <= 1
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_16_bit_greyscale_keeps_its_upper_bits(tmp_path, suffix):
+    levels = np.array([[0, 255, 256, 32768, 65535]], np.uint16)
+    Image.fromarray(levels).save(tmp_path / f"a.{suffix}")
+    assert decode(tmp_path / f"a.{suffix}")[0, :, 0].tolist() == [0, 0, 1, 128, 255]
+
+
+def test_16_bit_colour(tmp_path):
+    rows = b"\0" + np.array([[1, 32768, 65535]], ">u2").tobytes()
+    (tmp_path / "a.png").write_bytes(png(1, 1, 16, 2, rows))
+    assert decode(tmp_path / "a.png").tolist() == [[[0, 128, 255]]]
+
+
+def test_32_bit_is_refused(tmp_path):
+    Image.fromarray(np.ones((2, 2), np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(ImageError, match="found 32"):
+        decode(tmp_path / "a.tif")
+
+
+# EXIF 2.32, tag 274: where the first row and the first column of the stored pixels belong
+@pytest.mark.parametrize(
+    ("orientation", "upright"),
+    [
+        (1, lambda stored: stored),
+        (2, np.fliplr),
+        (3, lambda stored: np.rot90(stored, 2)),
+        (4, np.flipud),
+        (5, lambda stored: stored.transpose(1, 0, 2)),
+        (6, lambda stored: np.rot90(stored, -1)),
+        (7, lambda stored: np.rot90(stored, 2).transpose(1, 0, 2)),
+        (8, np.rot90),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["jpg", "png"])
+def test_exif_orientation(tmp_path, orientation, upright, suffix):
+    path = tmp_path / f"a.{suffix}"
+    image, exif = Image.fromarray(smooth_image(24, 40, 0)), Image.Exif()
+    image.save(path)
+    stored = decode(path)
+    exif[274] = orientation
+    image.save(path, exif=exif)
+    assert np.array_equal(decode(path), upright(stored))
+
+
+def test_one_pixel(tmp_path):
+    Image.new("RGB", (1, 1), RED).save(tmp_path / "a.png")
+    for transform in TRANSFORMS.values():
+        crops = transform.apply(decode(tmp_path / "a.png"), 20, 16)
+        assert crops.shape == (transform.crops, 16, 16, 3)
+        assert (crops == RED).all()
+
+
+def png(width: int, height: int, depth: int, colour: int, rows: bytes) -> bytes:
+    """Write a PNG by hand, so that its header can promise more than its data hold."""
+
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return (
+            len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+        )
+
+    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([depth, colour, 0, 0, 0])
+    data = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data
+
+
+def jpeg_bytes(tmp_path: Path) -> bytes:
+    Image.fromarray(smooth_image(50, 60, 1)).save(tmp_path / "whole.jpg")
+    return (tmp_path / "whole.jpg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda jpeg: b"", id="empty"),
+        pytest.param(lambda jpeg: b"<html>404</html>", id="html"),
+        pytest.param(lambda jpeg: jpeg[:20], id="header only"),
+        pytest.param(lambda jpeg: jpeg[: len(jpeg) // 2], id="half"),
+        pytest.param(lambda jpeg: jpeg[:-2], id="without end marker"),
+        pytest.param(lambda jpeg: png(100, 100, 8, 2, b"\0" * 50), id="PNG with too little data"),
+        pytest.param(lambda jpeg: png(20_000, 20_000, 8, 2, b"\0"), id="PNG bomb"),
+        pytest.param(lambda jpeg: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", id="EPS"),
+    ],
+)
+def test_damaged_files_are_refused(tmp_path, damaged):
+    (tmp_path / "a.jpg").write_bytes(damaged(jpeg_bytes(tmp_path)))
+    with pytest.raises(ImageError) as caught:
+        decode(tmp_path / "a.jpg")
+    assert str(tmp_path) not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::PIL.Image.DecompressionBombWarning")
+def test_size_limit_is_checked_before_decoding(tmp_path):
+    width = MAX_PIXELS // 1000 + 1
+    (tmp_path / "a.png").write_bytes(png(width, 1000, 8, 0, b""))
+    with pytest.raises(ImageError, match=f"found {width} x 1000"):
+        decode(tmp_path / "a.png")
+
+
+# Transforms
+
+
+@pytest.mark.parametrize(("height", "width"), [(375, 500), (500, 333), (256, 256), (90, 70)])
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("center", [v2.Resize(96), v2.CenterCrop(64)]),
+        ("ten_crop", [v2.Resize(96), v2.TenCrop(64)]),
+        ("squash", [v2.Resize((64, 64))]),
+    ],
+)
+def test_transforms_equal_torchvision_on_pillow_images(height, width, name, reference):
+    image = smooth_image(height, width, 2)
+    expected = v2.Compose(reference)(Image.fromarray(image))
+    expected = np.stack([*expected] if isinstance(expected, tuple) else [expected])
+    crops = TRANSFORMS[name].apply(image, 96, 64)
+    assert crops.dtype == np.uint8
+    assert crops.shape == expected.shape == (TRANSFORMS[name].crops, 64, 64, 3)
+    assert np.abs(crops.astype(int) - expected).max() <= 1
+
+
+def test_resizing_a_sliver_is_refused():
+    with pytest.raises(ImageError, match="found 256000000 x 256"):
+        TRANSFORMS["center"].apply(np.zeros((1, 1_000_000, 3), np.uint8), 256, 224)
+
+
+# Backbones
+
+
+def test_vgg19_features_are_fc7_after_relu():
+    encoder = encoder_of("vgg19", 224)
+    pixels = torch.from_numpy(smooth_image(224, 224, 3)[None])
+    whole = torchvision.models.vgg19(init_weights=False).eval()
+    whole.load_state_dict(encoder.backbone.state_dict(), strict=False)
+    inputs = v2.functional.normalize(
+        pixels.permute(0, 3, 1, 2) / 255, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+    )
+    seen = []
+    whole.classifier[4].register_forward_hook(lambda module, args, output: seen.append(output))
+    with torch.inference_mode():
+        features = encoder(pixels)
+        whole(inputs)
+    assert features.shape == (1, 4096)
+    assert (features >= 0).all()
+    torch.testing.assert_close(features, seen[0])
+
+
+@pytest.mark.parametrize("name", ["resnet50", "efficientnet_lite1"])
+def test_head_on_features_gives_the_whole_networks_scores(name):
+    encoder = encoder_of(name, 64)
+    if name == "resnet50":
+        whole = torchvision.models.resnet50()
+        head, scale = whole.fc, ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
+    else:
+        whole = EfficientNet.from_name("efficientnet-lite1", image_size=64)
+        head, scale = whole._fc, ([127 / 255] * 3, [128 / 255] * 3)
+    whole.eval().load_state_dict(encoder.backbone.state_dict(), strict=False)
+    pixels = torch.from_numpy(np.stack([smooth_image(64, 64, seed) for seed in (4, 5)]))
+    with torch.inference_mode():
+        features = encoder(pixels)
+        scores = whole(v2.functional.normalize(pixels.permute(0, 3, 1, 2) / 255, *scale))
+        assert features.shape == (2, BACKBONES[name].dim)
+        torch.testing.assert_close(head(features), scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16"])
+def test_two_passes_are_identical_even_from_training_mode(precision):
+    weights = find_weights("efficientnet_lite0", "package")
+    encoder = load_encoder("efficientnet_lite0", weights, 64)
+    assert not any(module.training for module in encoder.modules())
+    pixels = np.stack([smooth_image(64, 64, seed) for seed in range(4)])
+    first = build_runtime(encoder, precision, 4, 64).encode(pixels)
+    again = build_runtime(encoder.train(), precision, 4, 64)
+    assert np.array_equal(first, again.encode(pixels))
+    assert np.array_equal(first, again.encode(pixels))
+
+
+# Weights
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_packaged_weights_fit_their_networks(size):
+    name = f"efficientnet_lite{size}"
+    weights = find_weights(name, "package")
+    assert weights.name == "package"
+    assert weights.sha256[:8] == weights.path.stem[-8:]
+    encoder = load_encoder(name, weights, 64)
+    with torch.inference_mode():
+        assert encoder(torch.zeros(1, 64, 64, 3, dtype=torch.uint8)).any()
+
+
+@pytest.mark.parametrize("suffix", ["pth", "safetensors"])
+def test_local_state_dict(tmp_path, suffix):
+    saved = torchvision.models.resnet50(num_classes=7).state_dict()
+    path = tmp_path / f"mine.{suffix}"
+    torch.save(saved, path) if suffix == "pth" else save_file(saved, path)
+    weights = find_weights("resnet50", str(path))
+    assert weights.name == path.name  # no folder of this machine in a result
+    loaded = load_encoder("resnet50", weights, 64).backbone.state_dict()
+    assert loaded.keys() == {key for key in saved if not key.startswith("fc.")}
+    assert all(torch.equal(loaded[key], saved[key]) for key in loaded)
+
+
+def test_weights_of_another_network_are_refused():
+    with pytest.raises(ContractError, match="expected the parameters of efficientnet_lite1"):
+        load_encoder("efficientnet_lite1", find_weights("efficientnet_lite0", "package"), 64)
+
+
+def test_file_that_is_no_state_dict_is_refused(tmp_path):
+    (tmp_path / "a.pth").write_bytes(b"<html>404</html>")
+    with pytest.raises(ContractError, match="expected a state dict"):
+        load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
+
+
+def test_unknown_weights_are_answered_with_the_legal_names():
+    with pytest.raises(ContractError, match="IMAGENET1K_V1, IMAGENET1K_V2 or the path"):
+        find_weights("resnet50", "imagenet")
+    with pytest.raises(ContractError, match="expected package or the path"):
+        find_weights("efficientnet_lite0", "IMAGENET1K_V1")
+
+
+def test_failed_download_says_which_file_goes_where(tmp_path, monkeypatch):
+    def fail(url, path, hash_prefix):
+        raise OSError("network is unreachable")
+
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    monkeypatch.setattr(weights_module.torch.hub, "download_url_to_file", fail)
+    with pytest.raises(ContractError, match="network is unreachable") as caught:
+        find_weights("resnet50", "IMAGENET1K_V1")
+    assert str(tmp_path / "checkpoints" / "resnet50-0676ba61.pth") in str(caught.value)
+
+
+def test_damaged_download_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "resnet50-0676ba61.pth").write_bytes(b"half a file")
+    with pytest.raises(ContractError, match="starts with 0676ba61"):
+        find_weights("resnet50", "IMAGENET1K_V1")
+
+
+# Runtimes
+
+
+def test_bf16_agrees_with_f32():
+    pixels = np.stack([smooth_image(96, 96, seed) for seed in range(4)])
+    exact = build_runtime(encoder_of("resnet50", 96), "f32", 4, 96)
+    fast = build_runtime(encoder_of("resnet50", 96), "bf16", 4, 96)
+    vectors = fast.encode(pixels)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (4, 2048)
+    assert cosines(exact.encode(pixels), vectors).min() > 0.999
+
+
+def test_openvino_cannot_report_its_use_over_the_network():
+    import_openvino()
+    from openvino.tools.ovc import convert_impl
+
+    assert convert_impl.tm.__name__.endswith("telemetry_stub")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_cuda_agrees_with_cpu():
+    encoder, pixels = encoder_of("resnet50", 96), np.stack([smooth_image(96, 96, 0)])
+    with torch.inference_mode():
+        expected = encoder(torch.from_numpy(pixels)).numpy()
+    assert cosines(expected, build_runtime(encoder, "f32", 1, 96).encode(pixels)).min() > 0.999999
+    assert cosines(expected, build_runtime(encoder, "bf16", 1, 96).encode(pixels)).min() > 0.999
+
+
+# Real photos
+
+
+@pytest.fixture(scope="module")
+def photos(real_data) -> np.ndarray:
+    """Return whole real photos ``uint8 [40, 224, 224, 3]``: 20 of dogs, 20 without an animal."""
+    folder = real_data / "flickr8k"
+    captions = pd.read_csv(folder / "captions" / "en.human.tsv", sep="\t", quoting=3, dtype=str)
+    texts = captions.groupby("image_id")["text"].agg(" ".join).str.lower()
+    mentions = captions["text"].str.lower().str.contains(r"\bdogs?\b")
+    dogs = mentions.groupby(captions["image_id"]).mean()
+    none = ~texts.str.contains("dog|cat|horse|bird|animal|puppy|cow|sheep|duck")
+    names = [*dogs[dogs == 1].index[:20], *texts[none].index[:20]]
+    paths = [folder / "images" / f"{name}.jpg" for name in names]
+    return np.concatenate([TRANSFORMS["squash"].apply(decode(path), 224, 224) for path in paths])
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_packaged_weights_see_dogs_where_people_do(photos, size):
+    """ImageNet's classes 151 to 268 are its breeds of dogs."""
+    weights = find_weights(f"efficientnet_lite{size}", "package")
+    encoder = load_encoder(f"efficientnet_lite{size}", weights, 224)
+    state = torch.load(weights.path, weights_only=True)
+    with torch.inference_mode():
+        features = encoder(torch.from_numpy(photos))
+        top = (features @ state["_fc.weight"].T + state["_fc.bias"]).argmax(dim=1)
+    is_dog = ((top >= 151) & (top <= 268)).reshape(2, 20).float().mean(dim=1)
+    assert is_dog[0] > 0.8
+    assert is_dog[1] < 0.1
+
+
+@pytest.mark.real_data
+def test_bf16_agrees_with_f32_on_real_photos(photos):
+    weights, rows = find_weights("efficientnet_lite0", "package"), len(photos)
+    exact, fast = (
+        build_runtime(load_encoder("efficientnet_lite0", weights, 224), precision, rows, 224)
+        for precision in ("f32", "bf16")
+    )
+    found = cosines(exact.encode(photos), fast.encode(photos))
+    assert found.mean() > 0.999
+    assert found.min() > 0.99

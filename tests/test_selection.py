@@ -1,0 +1,198 @@
+"""The training selection: halves, captions per image, languages and kinds."""
+
+import hashlib
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline_lib.contract import ContractError
+from pipeline_lib.corpora.selection import select
+
+SEEDS = range(20)
+IMAGES = {"train": 41, "val": 6, "test": 5}
+
+
+def table(images: dict[str, int] = IMAGES) -> pd.DataFrame:
+    """Return EN and DE with 5 captions each, DE and FR with a translation; FR for even images."""
+    rows = []
+    for split, count in images.items():
+        for number in range(count):
+            image = f"set:{split}{number}"
+            kinds = [("en", "caption", 5), ("de", "caption", 5), ("de", "translation", 1)]
+            for language, annotation, captions in [*kinds, ("fr", "translation", (number + 1) % 2)]:
+                for position in range(captions):
+                    name = f"{image}/{language}/{annotation}/{position}"
+                    rows.append((name, image, split, language, annotation, position))
+    columns = ["caption_id", "image_id", "split", "language", "annotation", "position"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def ids(captions: pd.DataFrame, *, split: str = "train", language: str | None = None) -> set[str]:
+    rows = captions[captions["split"] == split]
+    return set(
+        rows["caption_id"] if language is None else rows[rows["language"] == language]["caption_id"]
+    )
+
+
+def trained_images(captions: pd.DataFrame) -> set[str]:
+    return set(captions.loc[captions["split"] == "train", "image_id"])
+
+
+EVERYTHING = {"en": ["caption"], "de": ["caption", "translation"], "fr": ["translation"]}
+"""Kinds that select every row of :func:`table`."""
+
+
+def test_selecting_everything_drops_nothing_but_the_other_splits():
+    captions = table()
+    chosen = select(captions, kinds=EVERYTHING, per_image=6, images="all", seed=0)
+    pd.testing.assert_frame_equal(chosen, captions[captions["split"] != "test"])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_halves_are_disjoint_cover_all_and_are_equal_in_every_language(seed):
+    captions = table()
+    all_images = trained_images(captions)
+    halves = {
+        (language, half): trained_images(
+            select(
+                captions,
+                kinds={language: ["caption"]},
+                per_image=1,
+                images=f"{half}_half",
+                seed=seed,
+            )
+        )
+        for language in ("en", "de")
+        for half in ("first", "second")
+    }
+    assert halves["en", "first"] == halves["de", "first"]
+    assert halves["en", "second"] == halves["de", "second"]
+    assert not halves["en", "first"] & halves["de", "second"]
+    assert halves["en", "first"] | halves["de", "second"] == all_images
+    assert sorted(map(len, halves.values())) == [20, 20, 21, 21]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_language_of_few_images_keeps_the_halves_of_the_others(seed):
+    captions = table()
+    chosen = select(
+        captions, kinds={"fr": ["translation"]}, per_image=1, images="first_half", seed=seed
+    )
+    other = select(
+        captions, kinds={"en": ["caption"]}, per_image=1, images="second_half", seed=seed
+    )
+    assert trained_images(chosen)
+    assert not trained_images(chosen) & trained_images(other)
+
+
+def test_halves_differ_between_seeds():
+    captions = table()
+    halves = {
+        frozenset(
+            trained_images(
+                select(captions, kinds=EVERYTHING, per_image=1, images="first_half", seed=seed)
+            )
+        )
+        for seed in SEEDS
+    }
+    assert len(halves) == len(SEEDS)
+
+
+@pytest.mark.parametrize("per_image", range(1, 7))
+def test_so_many_captions_are_drawn_per_image_and_language(per_image):
+    chosen = select(table(), kinds=EVERYTHING, per_image=per_image, images="all", seed=3)
+    train = chosen[chosen["split"] == "train"]
+    counts = train.groupby(["language", "image_id"]).size()
+    assert set(counts["en"]) == {min(per_image, 5)}
+    assert set(counts["de"]) == {min(per_image, 6)}
+    assert set(counts["fr"]) == {1}
+    assert len(counts["en"]) == len(counts["de"]) == IMAGES["train"]
+
+
+def test_a_smaller_draw_is_part_of_a_larger_one():
+    draws = [
+        ids(select(table(), kinds=EVERYTHING, per_image=count, images="all", seed=3))
+        for count in range(1, 7)
+    ]
+    assert all(fewer < more for fewer, more in itertools.pairwise(draws))
+
+
+def test_the_draw_is_uniform_over_positions_and_pairs():
+    captions = table({"train": 5000, "val": 1})
+    chosen = select(captions, kinds={"en": ["caption"]}, per_image=2, images="all", seed=11)
+    train = chosen[chosen["split"] == "train"]
+    pairs = Counter(train.groupby("image_id")["position"].apply(frozenset))
+    observed = np.array(list(pairs.values()))
+    expected = 5000 / 10
+    assert len(pairs) == 10
+    # 99.9 % quantile of chi-squared with 9 degrees of freedom
+    assert ((observed - expected) ** 2 / expected).sum() < 27.88
+
+
+def test_the_draw_depends_on_the_seed_only():
+    captions = table()
+    options = {"per_image": 2, "images": "first_half", "seed": 5}
+    chosen = select(captions, kinds=EVERYTHING, **options)
+    shuffled = captions.sample(frac=1, random_state=1)
+    assert ids(select(shuffled, kinds=EVERYTHING, **options)) == ids(chosen)
+    alone = select(captions, kinds={"en": ["caption"]}, **options)
+    assert ids(alone) == ids(chosen, language="en")
+    other = select(captions, kinds=EVERYTHING, **{**options, "seed": 6})
+    assert ids(other) != ids(chosen)
+
+
+def test_the_draw_is_the_same_on_every_platform():
+    captions = table({"train": 4, "val": 1})
+    chosen = select(captions, kinds={"en": ["caption"]}, per_image=1, images="first_half", seed=7)
+    assert ids(chosen) == {"set:train1/en/caption/0", "set:train2/en/caption/1"}
+
+
+def test_the_draw_takes_the_lowest_hashes_under_the_seed():
+    captions = table()
+    seed, half, per_image = 13, IMAGES["train"] // 2, 2
+
+    def place(name: str) -> str:
+        return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()
+
+    expected = set()
+    for image in sorted(trained_images(captions), key=place)[half:]:
+        for language in EVERYTHING:
+            mine = captions[(captions["image_id"] == image) & (captions["language"] == language)]
+            expected |= set(sorted(mine["caption_id"], key=place)[:per_image])
+    chosen = select(
+        captions, kinds=EVERYTHING, per_image=per_image, images="second_half", seed=seed
+    )
+    assert ids(chosen) == expected
+
+
+@pytest.mark.parametrize(
+    ("per_image", "images"), [(1, "all"), (1, "first_half"), (2, "second_half")]
+)
+def test_validation_rows_are_never_altered(per_image, images):
+    captions = table()
+    kinds = {"de": ["translation"], "en": ["caption"]}
+    chosen = select(captions, kinds=kinds, per_image=per_image, images=images, seed=2)
+    val = captions[captions["split"] == "val"]
+    asked = (val["language"] == "en") | (val["annotation"] == "translation") & (
+        val["language"] == "de"
+    )
+    pd.testing.assert_frame_equal(chosen[chosen["split"] == "val"], val[asked])
+    assert set(chosen["split"]) == {"train", "val"}
+
+
+def test_languages_and_kinds_without_training_captions_are_all_named():
+    with pytest.raises(ContractError) as caught:
+        select(
+            table(),
+            kinds={"en": ["caption", "machine"], "ja": ["caption"]},
+            per_image=5,
+            images="all",
+            seed=0,
+        )
+    message = str(caught.value)
+    assert "2 problem(s)" in message
+    assert "en/machine" in message
+    assert "ja/caption" in message

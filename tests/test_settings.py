@@ -1,0 +1,101 @@
+import copy
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from pipeline_lib.settings import SettingsError, choose, load_settings
+
+ROOT = Path(__file__).resolve().parent.parent
+STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
+WORLD = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return a function that writes changed params of world and loads them."""
+
+    def load(change):
+        content = copy.deepcopy(WORLD)
+        change(content)
+        YAML().dump(content, tmp_path / "params.yaml")
+        return load_settings(tmp_path / "params.yaml")
+
+    return load
+
+
+@pytest.mark.parametrize("folder", STUDIES, ids=lambda path: path.name)
+def test_every_recipe_of_every_study_resolves(folder):
+    settings = load_settings(folder / "params.yaml")
+    resolved = [settings.recipe(name) for name in settings.recipes]
+    assert len(resolved) == len(settings.recipes) > 0
+
+
+def test_papers_are_the_same_in_every_study():
+    read = YAML(typ="safe")
+    papers = {}
+    for folder in STUDIES:
+        for name, values in read.load((folder / "params.yaml").read_text())["papers"].items():
+            assert papers.setdefault(name, values) == values, f"{folder.name}: papers.{name}"
+    assert {"kiros2014", "kadar2019"} <= set(papers)
+
+
+def test_all_problems_are_listed_at_once_with_the_closest_name(study):
+    def change(content):
+        content["recipes"]["kadar_en"]["margn"] = 0.1
+        content["recipes"]["vse_en"]["features"] = "world_lite1"
+        content["pairs"]["world_en"]["dataset"] = "wrld"
+        del content["papers"]["kadar2019"]["clip_norm"]
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    message = str(error.value)
+    for part in (
+        "recipes.kadar_en.margn: unknown key. Did you mean 'margin'?",
+        "recipes.kadar_en.clip_norm: missing",
+        "recipes.vse_en.features: nothing is called 'world_lite1'. Did you mean 'world_lite0'?",
+        "pairs.world_en.dataset: nothing is called 'wrld'. Did you mean 'world'?",
+    ):
+        assert part in message
+
+
+def test_wrong_types_and_sections_are_named(study):
+    def change(content):
+        content["selection_sed"] = content.pop("selection_seed")
+        content["extractors"]["world_lite0"]["batch_size"] = 0
+        content["extractors"]["world_lite0"]["croop"] = 1
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    message = str(error.value)
+    assert "selection_sed: unknown key. Did you mean 'selection_seed'?" in message
+    assert "extractors.world_lite0.batch_size" in message
+    assert "found 0" in message
+    assert "Did you mean 'crop'?" in message
+
+
+def test_yaml_is_read_as_version_1_2(study):
+    """PyYAML reads 2e-4 as a string and the language no as False (audit, finding 9)."""
+
+    def change(content):
+        content["tokenizers"]["no"] = content["tokenizers"]["en"]
+        content["pools"]["no"] = "caption"
+
+    settings = study(change)
+    assert "no" in settings.tokenizers
+    assert settings.papers["kadar2019"]["learning_rate"] == 0.0002
+
+
+def test_repeated_seeds_are_refused(study):
+    with pytest.raises(SettingsError, match=r"seeds.*\[1, 1\]"):
+        study(lambda content: content["recipes"]["vse_en"].update(seeds=[1, 1]))
+
+
+def test_a_missing_file_says_where_to_run(tmp_path):
+    with pytest.raises(SettingsError, match="folder of a study"):
+        load_settings(tmp_path / "params.yaml")
+
+
+def test_choose_names_the_closest():
+    with pytest.raises(SettingsError, match="Did you mean 'world'"):
+        choose({"world": 1, "flickr8k": 2}, "worl", "data set")

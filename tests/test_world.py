@@ -1,0 +1,499 @@
+"""The generated corpus against its own truth file, and sentences against a grammar book."""
+
+import csv
+import json
+import re
+import unicodedata
+from dataclasses import replace
+from itertools import combinations, product
+
+import fugashi
+import ipadic
+import jieba
+import numpy as np
+import pytest
+from PIL import Image
+
+from pipeline_lib.contract import ContractError
+from pipeline_lib.corpora.world.concepts import ACTORS, THINGS
+from pipeline_lib.corpora.world.generate import PARALLEL_LINES, generate
+from pipeline_lib.corpora.world.languages import LANGUAGES, say
+from pipeline_lib.corpora.world.layout import bounds, main_group
+from pipeline_lib.corpora.world.palette import PAINTS
+from pipeline_lib.corpora.world.scenes import Entity, Scene
+from pipeline_lib.corpora.world.similarity import similarity
+
+IMAGES = {"train": 24, "val": 4, "test": 4}
+
+
+def _generate(folder, **changes):
+    arguments = {"name": "world", "seed": 3, "style": "flat", "images": IMAGES}
+    generate(folder, **(arguments | changes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return _generate(tmp_path_factory.mktemp("world") / "flat")
+
+
+@pytest.fixture(scope="module")
+def rows(world):
+    with open(world / "captions.tsv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+@pytest.fixture(scope="module")
+def truth(world):
+    lines = (world / "truth.jsonl").read_text(encoding="utf-8").splitlines()
+    return {item["image"]: item for item in map(json.loads, lines)}
+
+
+def _content(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def _lines(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+# Files
+
+
+def test_equal_arguments_give_equal_bytes_and_another_seed_or_name_does_not(world, tmp_path):
+    once = _content(world)
+    assert once == _content(_generate(tmp_path / "again"))
+    for changes in ({"seed": 4}, {"name": "other"}):
+        other = _content(_generate(tmp_path / str(changes), **changes))
+        assert other.keys() == once.keys()
+        assert not [name for name in once if other[name] == once[name]]
+
+
+def test_counts_of_images_captions_and_translations(world, rows, truth):
+    assert len(truth) == len(list((world / "images").glob("*.jpg"))) == 32
+    for image, split in ((t["image"], t["split"]) for t in truth.values()):
+        assert (world / "images" / f"{image}.jpg").is_file()
+        own = [row for row in rows if row["image"] == image]
+        assert {row["split"] for row in own} == {split}
+        captions = {(r["language"], r["position"]) for r in own if r["annotation"] == "caption"}
+        assert captions == {(lang, str(k)) for lang in ("en", "de", "ja") for k in range(5)}
+        translations = [row for row in own if row["annotation"] == "translation"]
+        assert sorted(row["language"] for row in translations) == ["cs", "de", "fr", "zh"]
+        (source,) = {row["translation_of"] for row in translations}
+        assert re.fullmatch("en/caption/[0-4]", source)
+        assert len(own) == 19
+
+
+def test_no_two_images_show_the_same_scene(truth):
+    scenes = [json.dumps(item["scene"], sort_keys=True) for item in truth.values()]
+    assert len(set(scenes)) == len(scenes)
+
+
+def test_text_is_nfc_and_free_of_quotes(rows):
+    for row in rows:
+        assert None not in row.values()
+        assert unicodedata.is_normalized("NFC", row["text"])
+        assert not re.search(r"[\"“”\t\\]|\s\s", row["text"])
+
+
+@pytest.mark.parametrize("style", ["flat", "sketch"])
+def test_pictures_are_rgb_photographs_in_size_and_show_their_colours(tmp_path, style):
+    folder = _generate(tmp_path / style, style=style, images={"train": 8, "val": 1, "test": 1})
+    for path in sorted((folder / "images").iterdir()):
+        with Image.open(path) as image:
+            assert image.mode == "RGB"
+            assert 333 <= min(image.size) <= max(image.size) <= 512
+            assert len(np.unique(np.asarray(image).reshape(-1, 3), axis=0)) > 500
+
+
+def test_each_first_entity_has_pixels_of_its_colour(world, truth):
+    for name, item in truth.items():
+        with Image.open(world / "images" / f"{name}.jpg") as image:
+            pixels = np.asarray(image, dtype=int)
+        colour = PAINTS[item["scene"]["entities"][0]["colour"]]
+        assert (abs(pixels - colour).max(axis=2) <= 24).sum() > 60, name
+
+
+# Truth
+
+
+def _facts_of(scene):
+    """Derive the facts from the file's scene graph, not with the program's function."""
+    found = {("scene", "place", scene["place"])}
+    for entity in scene["entities"]:
+        found |= {("scene", "contains", entity["noun"])}
+        found |= {(entity["noun"], key, str(v)) for key, v in entity.items() if v and key != "noun"}
+    first, second = (entity["noun"] for entity in scene["entities"][:2])
+    return found | {(first, scene["relation"], second)}
+
+
+def test_every_stated_fact_is_true(truth):
+    for item in truth.values():
+        true = _facts_of(item["scene"])
+        assert {tuple(fact) for fact in item["facts"]} == true
+        assert len(item["captions"]) == 19
+        for stated in item["captions"].values():
+            assert {tuple(fact) for fact in stated} < true
+
+
+def test_captions_of_an_image_state_different_parts_and_a_translation_states_its_source(
+    rows, truth
+):
+    for item in truth.values():
+        for language in ("en", "de", "ja"):
+            stated = [item["captions"][f"{language}/caption/{k}"] for k in range(5)]
+            assert all(first != second for first, second in combinations(stated, 2))
+    for row in rows:
+        if row["annotation"] == "translation":
+            captions = truth[row["image"]]["captions"]
+            assert captions[f"{row['language']}/translation/0"] == captions[row["translation_of"]]
+
+
+_SAID_COLOURS = {**{colour: colour for colour in PAINTS}, "violet": "purple"}
+_SAID_PLACES = {
+    "beach": "beach",
+    "forest": "forest",
+    "woods": "forest",
+    "street": "street",
+    "road": "street",
+    "meadow": "meadow",
+    "grass": "meadow",
+    "kitchen": "kitchen",
+    "snow": "snow",
+    "desert": "desert",
+    "mountains": "mountains",
+    "lake": "lake",
+    "bedroom": "bedroom",
+}
+_SAID_NUMBERS = {"a": "1", "an": "1", "two": "2", "three": "3", "four": "4"}
+
+
+def test_english_words_say_exactly_the_stated_facts(rows, truth):
+    for row in rows:
+        if row["language"] != "en":
+            continue
+        stated = truth[row["image"]]["captions"][f"en/caption/{row['position']}"]
+        words = re.findall(r"[a-z]+", row["text"].lower())
+        for said, attribute in ((_SAID_COLOURS, "colour"), (_SAID_PLACES, "place")):
+            expected = {value for _, name, value in stated if name == attribute}
+            assert {said[word] for word in words if word in said} == expected, row["text"]
+        counts = [value for _, name, value in stated if name == "count"]
+        clothed = sum(name == "garment" for _, name, _ in stated)
+        numbers = [_SAID_NUMBERS[word] for word in words if word in _SAID_NUMBERS]
+        assert set(counts) <= set(numbers)
+        assert len(counts) <= len(numbers) <= len(counts) + clothed
+        assert 4 <= len(words) <= 19 or "picture" in words
+
+
+# Grammar
+
+
+def first(options):
+    return options[0]
+
+
+def last(options):
+    return options[-1]
+
+
+def _one(noun, count=1, **attributes):
+    return Entity(noun, count, **attributes)
+
+
+DOG = _one("dog", colour="brown", size="big", action="run")
+GIRLS = _one("girl", 2, colour="red", garment="dress", action="sit")
+BUS = _one("bus", 2, colour="white")
+HOUSE = _one("house", colour="green", size="small")
+ELEPHANTS = _one("elephant", 3, colour="grey", size="small", action="eat")
+SENTENCES = [
+    (
+        Scene("beach", (DOG,), None),
+        first,
+        {
+            "en": "A big brown dog is running on the beach.",
+            "de": "Ein großer brauner Hund rennt am Strand.",
+            "fr": "Un grand chien brun court sur la plage.",
+            "cs": "Velký hnědý pes běží na pláži.",
+            "ja": "砂浜で一匹の大きな茶色い犬が走っている。",
+            "zh": "一只很大的棕色狗在海滩上奔跑。",
+        },
+    ),
+    (
+        Scene("lake", (DOG,), None),
+        last,
+        {
+            "en": "At the lake, a large brown dog is running.",
+            "de": "Am See läuft ein großer brauner Hund.",
+            "fr": "Près du lac, un grand chien brun court.",
+            "cs": "U jezera běží velký hnědý pes.",
+            "ja": "湖のほとりで走っている一匹の大きい茶色の犬。",
+            "zh": "在湖边，一只很大的棕色狗正在跑步。",
+        },
+    ),
+    (
+        Scene("street", (GIRLS, BUS), "in_front_of"),
+        first,
+        {
+            "en": "Two girls in red dresses are sitting in front of two white buses on the street.",
+            "de": "Zwei Mädchen in roten Kleidern sitzen vor zwei weißen Bussen auf der Straße.",
+            "fr": "Deux filles en robe rouge sont assises devant deux bus blancs dans la rue.",
+            "cs": "Dvě dívky v červených šatech sedí před dvěma bílými autobusy na ulici.",
+            "ja": "道路で、二台の白いバスの前に赤いドレスを着た二人の女の子が座っている。",
+            "zh": "在街道上，两个穿着红色裙子的女孩在两辆白色的公交车前面坐着。",
+        },
+    ),
+    (
+        Scene(None, (replace(DOG, size=None, colour=None), HOUSE), "next_to"),
+        first,
+        {
+            "en": "A dog is running next to a small green house.",
+            "de": "Ein Hund rennt neben einem kleinen grünen Haus.",
+            "fr": "Un chien court à côté d'une petite maison verte.",
+            "cs": "Pes běží vedle malého zeleného domu.",
+            "ja": "一軒の小さな緑の家の隣で一匹の犬が走っている。",
+            "zh": "一只狗在一座很小的绿色房子旁边奔跑。",
+        },
+    ),
+    (
+        Scene(None, (replace(DOG, action=None), ELEPHANTS), None),
+        last,
+        {
+            "en": "The picture shows a large brown dog and three little grey elephants.",
+            "de": "Das Bild zeigt einen großen braunen Hund und drei kleine graue Elefanten.",
+            "fr": "Il y a un grand chien brun et trois petits éléphants gris.",
+            "cs": "Velký hnědý pes a tři malí šedí sloni.",
+            "ja": "一匹の大きい茶色の犬と三頭の小さい灰色の象。",
+            "zh": "图片里有一只很大的棕色狗和三头很小的灰色大象。",
+        },
+    ),
+    (
+        Scene("meadow", (ELEPHANTS, replace(DOG, colour=None)), None),
+        last,
+        {
+            "en": "On the grass, three little grey elephants are eating while a large dog is running.",
+            "de": "Im Gras fressen drei kleine graue Elefanten, während ein großer Hund läuft.",
+            "fr": "Dans la prairie, trois petits éléphants gris mangent tandis qu'un grand chien court.",
+            "cs": "V trávě žerou tři malí šedí sloni, zatímco velký pes běží.",
+            "ja": "草地で、三頭の小さい灰色の象が何かを食べていて、一匹の大きい犬が走っている。",
+            "zh": "在草地上，三头很小的灰色大象正在吃东西，而一只很大的狗正在跑步。",
+        },
+    ),
+    (
+        Scene(
+            None,
+            (_one("boy", colour="purple", garment="shirt"), _one("umbrella", colour="red")),
+            "hold",
+        ),
+        first,
+        {
+            "en": "A boy in a purple shirt is holding a red umbrella.",
+            "de": "Ein Junge in einem violetten Hemd hält einen roten Regenschirm.",
+            "fr": "Un garçon en chemise violette tient un parapluie rouge.",
+            "cs": "Chlapec ve fialové košili drží červený deštník.",
+            "ja": "紫のシャツを着た一人の男の子が一本の赤い傘を持っている。",
+            "zh": "一个穿着紫色衬衫的男孩拿着一把红色的雨伞。",
+        },
+    ),
+    (
+        Scene("forest", (_one("man"), _one("guitar", colour="black")), "behind"),
+        last,
+        {
+            "en": "In the woods there is a gentleman behind a black guitar.",
+            "de": "Im Wald gibt es einen Mann hinter einer schwarzen Gitarre.",
+            "fr": "Dans la forêt, il y a un homme derrière une guitare noire.",
+            "cs": "V lese je muž za černou kytarou.",
+            "ja": "林で、一本の黒いギターの後ろにいる一人の男。",
+            "zh": "在树林里，一把黑色的吉他后面有一个男人。",
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("message", "choose", "language", "sentence"),
+    [
+        (message, choose, language, sentence)
+        for message, choose, sentences in SENTENCES
+        for language, sentence in sentences.items()
+    ],
+)
+def test_golden_sentences(message, choose, language, sentence):
+    if language == "zh" and choose is last and message.relation == "behind":
+        sentence = sentence.replace("一个男人", "一位男士")
+    assert say(message, language, choose).text == sentence
+
+
+def test_every_language_can_say_every_concept():
+    for language, choose in product(LANGUAGES, (first, last)):
+        sentences = set()
+        for noun, kind in (ACTORS | THINGS).items():
+            for colour, count in product(kind.colours, (1, 2, 3, 4)):
+                entity = _one(noun, count, colour=colour)
+                if noun in ACTORS:
+                    garment = kind.garments[0] if kind.garments else None
+                    acting = [replace(entity, action=a, garment=garment) for a in kind.actions]
+                    messages = [Scene("snow", (actor,), None) for actor in acting]
+                else:
+                    messages = [Scene("snow", (_one("man"), entity), "next_to")]
+                sentences |= {say(message, language, choose).text for message in messages}
+        expected = sum(
+            len(kind.colours) * 4 * (len(kind.actions) if noun in ACTORS else 1)
+            for noun, kind in (ACTORS | THINGS).items()
+        )
+        assert len(sentences) == expected, language
+
+
+def test_styles_prefer_different_words(tmp_path, rows):
+    folder = _generate(tmp_path / "sketch", style="sketch")
+
+    def share(text, word, synonym):
+        words = re.findall(r"\w+", text.lower())
+        return words.count(word) / (words.count(word) + words.count(synonym))
+
+    flat = " ".join(row["text"] for row in rows)
+    sketch = (folder / "captions.tsv").read_text(encoding="utf-8")
+    for word, synonym in (("big", "large"), ("small", "little"), ("braune", "zzz")):
+        if synonym != "zzz":
+            assert share(flat, word, synonym) > 0.5 > share(sketch, word, synonym)
+
+
+# Pictures
+
+
+def test_relations_are_laid_out_as_they_say():
+    def place(noun, relation):
+        actor = _one("dog", colour="brown", action="sit")
+        group = main_group(Scene("street", (actor, _one(noun, colour="red")), relation))
+        by_noun = {placement.entity.noun: placement for placement in group}
+        assert bounds(group)[2] > 0
+        return by_noun["dog"], by_noun[noun], [placement.entity.noun for placement in group]
+
+    dog, car, _ = place("car", "next_to")
+    assert dog.x + dog.width / 2 < car.x - car.width / 2
+    assert dog.y == car.y
+    dog, car, order = place("car", "in_front_of")
+    assert order == ["car", "dog"]
+    assert dog.y < car.y
+    dog, car, order = place("car", "behind")
+    assert order == ["dog", "car"]
+    assert dog.y > car.y
+    dog, table, _ = place("table", "under")
+    assert dog.y + dog.height < table.y + table.height
+    assert table.width > dog.width
+    dog, table, _ = place("table", "on")
+    assert dog.y == table.y + table.height
+
+
+# Similarity
+
+
+def test_similarity_grades_shared_meaning():
+    street, beach = Scene("street", (DOG,), None), Scene("beach", (DOG,), None)
+    none = Scene("forest", (HOUSE,), None)
+    assert similarity(street, street) == 5
+    assert similarity(street, none) == 0
+    # Shared: dog, one, big, brown, runs; not shared: the two places.
+    assert similarity(street, beach) == similarity(beach, street) == pytest.approx(5 * 5 / 7)
+    poorer = replace(beach, entities=(replace(DOG, size=None),))
+    assert similarity(street, poorer) < similarity(street, beach)
+
+
+def test_graded_pairs_spread_over_the_grades_and_share_no_sentence_with_captions(world, rows):
+    pairs = [line.split("\t") for line in _lines(world / "sts.tsv")]
+    scores = np.array([float(score) for score, _, _ in pairs])
+    assert len(pairs) == 300
+    assert np.bincount(np.round(scores).astype(int)).tolist() == [50] * 6
+    captions = {row["text"] for row in rows}
+    for score, one, other in pairs:
+        assert one != other
+        assert not {one, other} & captions
+        nouns = [
+            {w.rstrip("s") for w in re.findall(r"[a-z]+", text) if len(w) > 2}
+            for text in (one, other)
+        ]
+        if float(score) == 5:
+            assert len(nouns[0] & nouns[1]) > 0
+
+
+# Lexicon and parallel text
+
+
+def _tokens(rows, language):
+    texts = [r["text"].lower() for r in rows if r["language"] == language and r["split"] == "train"]
+    if language == "ja":
+        tagger = fugashi.GenericTagger(ipadic.MECAB_ARGS)
+        return {word.surface for text in texts for word in tagger(text)}
+    if language == "zh":
+        return {word for text in texts for word in jieba.cut(text)}
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+@pytest.mark.parametrize("language", ["de", "fr", "cs", "ja", "zh"])
+def test_lexicon_folds_share_no_source_and_words_are_tokens_of_the_corpus(world, rows, language):
+    folds = {
+        fold: [line.split(" ") for line in _lines(world / "lexicon" / f"en-{language}.{fold}.txt")]
+        for fold in ("train", "test")
+    }
+    sources = {fold: {source for source, _ in entries} for fold, entries in folds.items()}
+    assert sources["train"].isdisjoint(sources["test"])
+    assert len(sources["test"]) / len(sources["train"] | sources["test"]) == pytest.approx(
+        0.3, abs=0.02
+    )
+    entries = folds["train"] + folds["test"]
+    assert len(entries) == len({tuple(entry) for entry in entries})
+    assert {source for source, _ in entries} <= _tokens(rows, "en")
+    targets = {target for _, target in entries}
+    missing = targets - _tokens(rows, language)
+    assert len(missing) <= 0.05 * len(targets), missing
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("language", "least"), [("de", 0.9), ("fr", 0.9), ("cs", 0.85), ("ja", 0.6), ("zh", 0.4)]
+)
+def test_lexicon_agrees_with_a_public_one(tmp_path, real_data, language, least):
+    folder = _generate(tmp_path / "world", images={"train": 300, "val": 1, "test": 1})
+    ours, public = {}, {}
+    for fold in ("train", "test"):
+        for line in _lines(folder / "lexicon" / f"en-{language}.{fold}.txt"):
+            source, target = line.split(" ")
+            ours.setdefault(source, set()).add(target)
+    for line in _lines(real_data / "lexicons" / "muse" / f"en-{language}.txt"):
+        source, target = line.split()
+        public.setdefault(source, set()).add(target)
+    known = [word for word in ours if word in public]
+    agreed = [word for word in known if ours[word] & public[word]]
+    assert len(known) > 80
+    assert len(agreed) / len(known) >= least, sorted(set(known) - set(agreed))
+
+
+def test_parallel_text_is_aligned_and_does_not_leak(world, rows):
+    languages = ("en", "de", "fr", "cs", "zh")
+    text = {
+        split: list(
+            zip(
+                *(_lines(world / "parallel" / f"{split}.{lang}") for lang in languages), strict=True
+            )
+        )
+        for split in PARALLEL_LINES
+    }
+    assert {split: len(lines) for split, lines in text.items()} == PARALLEL_LINES
+    held_out = {sentence for split in ("val", "test") for line in text[split] for sentence in line}
+    held_out |= {row["text"] for row in rows if row["split"] != "train"}
+    assert held_out.isdisjoint(sentence for line in text["train"] for sentence in line)
+    assert len(set(text["train"])) > 0.9 * len(text["train"])
+
+
+# Bad input
+
+
+def test_every_bad_argument_is_named_at_once(tmp_path):
+    with pytest.raises(ContractError) as caught:
+        _generate(tmp_path / "bad", style="oil", images={"train": 3, "val": 0})
+    for part in ("3 problem(s)", "'oil'", "('train', 'val')", "for val, found 0"):
+        assert part in str(caught.value)
+    assert not (tmp_path / "bad").exists()
