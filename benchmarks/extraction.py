@@ -6,18 +6,17 @@ the process may use (``taskset -c 0,1`` gives both two), the same photos and the
 initialised network. They alternate, and the best round of each counts, so that other load on the
 machine does not decide. Loading and compiling the network is not part of the time.
 
-Peak memory is that of a whole extraction in a process of its own. It squashes each image to one
-crop and puts as many crops into a forward pass as ten-crop does, so that ten times as many images
-are in memory at a time and 1,000 images take a tenth of the time.
+Peak memory is that of encoding and writing, in a process of its own, after the network has been
+compiled. Each image is squashed to one crop, as many crops to a forward pass as with ten-crop: ten
+times as many images are in memory at a time, and 1,000 images take a tenth of the time.
 """
 
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -29,10 +28,12 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 from torchvision.transforms import v2
 
+from pipeline_lib.contract import Features, raise_problems, write_features
 from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
 from pipeline_lib.images.batches import FeatureStore
 from pipeline_lib.images.extraction import encode_images
 from pipeline_lib.images.runtimes import Runtime, build_runtime
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
 
 ROUNDS = 3
@@ -42,14 +43,10 @@ DRAWN_PHOTOS = 64
 MATMUL_SIDE = 4096
 
 MEMORY_SCRIPT = """
-import json, resource, sys
+import sys
 from pathlib import Path
-from benchmarks.extraction import Settings, images_table
-from pipeline_lib.images.extraction import extract
-folder, work, settings, count = sys.argv[1:]
-images = images_table(Path(folder), int(count))
-extract(images, Path(folder), Settings(**json.loads(settings)), Path(work, "f.h5"), Path(work))
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+from benchmarks.extraction import print_peak_memory
+print_peak_memory(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
 """
 
 
@@ -87,10 +84,8 @@ def main(images: Path | None) -> None:
         work = Path(name)
         folder = images or draw_photos(work / "photos")
         settings = Settings(weights=save_random_weights(work))
-        weights = find_weights(settings.backbone, settings.weights)
-        encoder = load_encoder(settings.backbone, weights, settings.crop)
+        encoder, runtime = load_runtime(settings)
         flops = count_flops(encoder, settings.crop)
-        runtime = build_runtime(encoder, settings.precision, settings.batch_size * 10, 224)
         speed = compare(folder, settings, runtime, encoder, work)
         memory = [peak_memory(folder, settings, work, count) for count in MEMORY_IMAGES]
     report(runtime, speed, speed.ours * 10 * flops / matmul_peak(runtime), memory)
@@ -116,16 +111,19 @@ def our_features(
     images: pd.DataFrame, folder: Path, settings: Settings, runtime: Runtime, work: Path
 ) -> np.ndarray:
     """Return features ``[images, 2048]`` by the pipeline's own loop."""
-    batches = -(-len(images) // settings.batch_size)
     with tempfile.TemporaryDirectory(dir=work) as name:
-        keys = [b"\1" * 32] * batches
-        store = FeatureStore(Path(name), keys, len(images), BACKBONES[settings.backbone].dim)
+        store = empty_store(images, settings, Path(name))
         problems = encode_images(images, folder, settings, runtime, store)
         features = np.array(store.read())
         store.close()
-    if problems:
-        raise click.ClickException("\n".join(problems))
+    raise_problems(folder, problems)
     return features
+
+
+def empty_store(images: pd.DataFrame, settings: Settings, folder: Path) -> FeatureStore:
+    """Return a store without finished batches."""
+    keys = [b"\1" * 32] * -(-len(images) // settings.batch_size)
+    return FeatureStore(folder, keys, len(images), BACKBONES[settings.backbone].dim)
 
 
 def reference_features(
@@ -149,12 +147,32 @@ def reference_features(
 
 
 def peak_memory(folder: Path, settings: Settings, work: Path, count: int) -> float:
-    """Return the peak resident memory in MiB of a process that extracts ``count`` images."""
-    squash = replace(settings, transform="squash", batch_size=settings.batch_size * 10)
+    """Return what :func:`print_peak_memory` prints in a process of its own."""
     with tempfile.TemporaryDirectory(dir=work) as name:
-        arguments = [str(folder), name, json.dumps(asdict(squash)), str(count)]
+        arguments = [str(folder), name, settings.weights, str(count)]
         command = [sys.executable, "-c", MEMORY_SCRIPT, *arguments]
         return float(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def print_peak_memory(folder: Path, work: Path, weights: str, count: int) -> None:
+    """Print the peak resident memory in MiB while ``count`` images are encoded and written."""
+    settings = Settings(weights, transform="squash", batch_size=10 * Settings.batch_size)
+    images, runtime = images_table(folder, count), load_runtime(settings)[1]
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak of compiling the network
+    store = empty_store(images, settings, work)
+    raise_problems(folder, encode_images(images, folder, settings, runtime, store))
+    ids = images["image_id"].to_numpy(object)
+    write_features(Features(ids, store.read(), {}), work / "features.h5")
+    lines = Path("/proc/self/status").read_text().splitlines()
+    click.echo(next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")))
+
+
+def load_runtime(settings: Settings) -> tuple[ImageEncoder, Runtime]:
+    """Load the network and put it on the device."""
+    weights = find_weights(settings.backbone, settings.weights)
+    encoder = load_encoder(settings.backbone, weights, settings.crop)
+    rows = settings.batch_size * TRANSFORMS[settings.transform].crops
+    return encoder, build_runtime(encoder, settings.precision, rows, settings.crop)
 
 
 def matmul_peak(runtime: Runtime) -> float:

@@ -219,7 +219,11 @@ def _clothes(entity: Entity, choose: Choose) -> Phrase:
     colour = _agreeing([entity.colour], "i" if plural_only else gender, "locative", number)
     # The preposition gains a vowel before these consonants.
     preposition = "ve" if colour[0].text[0] in "fvž" else "v"
-    clothes = Word(singular if entity.count == 1 else plural, entity.garment)
+    clothes = Word(
+        singular if entity.count == 1 else plural,
+        entity.garment,
+        None if plural_only else entity.number,
+    )
     return [preposition, *colour, clothes]
 
 

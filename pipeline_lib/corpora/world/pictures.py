@@ -32,7 +32,7 @@ class Caption:
 
 @dataclass(frozen=True)
 class Picture:
-    """An image to draw, and its captions."""
+    """An image to draw, named by its file, and its captions."""
 
     name: str
     split: str
@@ -54,7 +54,7 @@ def sample_pictures(
     splits = [split for split, count in images.items() for _ in range(count)]
     scenes = [fresh_scene(rng, seen) for _ in splits]
     return [
-        Picture(f"{number:06d}", split, scene, _sample_captions(scene, rng, choose))
+        Picture(f"{number:06d}.jpg", split, scene, _sample_captions(scene, rng, choose))
         for number, (split, scene) in enumerate(zip(splits, scenes, strict=True))
     ]
 
