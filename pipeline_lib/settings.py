@@ -164,6 +164,8 @@ class Recipe(Strict):
         similarity: Entry of models.similarity.SIMILARITIES.
         margin: The hinge's margin, alpha.
         violations: Negatives that count: ``sum`` of all, or the hardest one (``max``).
+        warmup_updates: Updates at the start in which all negatives count, whatever
+            ``violations``: from random weights the hardest alone teach little.
         batch_size: Image-caption or caption-caption pairs per update.
         length_window_batches: Batches are cut from windows of so many shuffled batches sorted by
             length; 1 is plain shuffling.
@@ -172,7 +174,8 @@ class Recipe(Strict):
         clip_norm: Bound on the gradient's norm.
         validate_every_updates: Updates between two validations.
         patience_validations: Stop after so many validations without a new best recall sum.
-        max_epochs: Stop after so many passes over the captions.
+        max_epochs: Stop after so many times the updates of one pass over all captions;
+            caption-caption updates count among them.
         precision: Arithmetic of the recurrent layer's matrix products.
     """
 
@@ -194,6 +197,7 @@ class Recipe(Strict):
     similarity: Literal["cosine"]
     margin: Rate
     violations: Literal["sum", "max"]
+    warmup_updates: Annotated[int, Field(ge=0)]
     batch_size: Count
     length_window_batches: Count
     caption_caption_probability: Annotated[float, Field(ge=0, le=1)]

@@ -25,6 +25,7 @@ RECIPE = {
     "similarity": "cosine",
     "margin": 0.2,
     "violations": "max",
+    "warmup_updates": 0,
     "batch_size": 4,
     "length_window_batches": 1,
     "caption_caption_probability": 0.5,

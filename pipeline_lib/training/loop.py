@@ -127,7 +127,9 @@ class _Run:
         task = self.tasks[number]
         rows = task.stream[self.progress.taken[number]]
         self.optimizer.zero_grad()
-        loss = task.loss(self.model, rows)
+        warming_up = self.progress.update < self.recipe.warmup_updates
+        violations = "sum" if warming_up else self.recipe.violations
+        loss = task.loss(self.model, rows, violations)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
         self.optimizer.step()

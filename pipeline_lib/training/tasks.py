@@ -26,13 +26,13 @@ class Task:
         kind: :data:`IMAGE_CAPTION` or :data:`CAPTION_CAPTION`.
         name: Set and language(s), for the log.
         stream: Its batches.
-        loss: From the model and a batch of item indices to a scalar.
+        loss: From the model, a batch of item indices and the violations that count to a scalar.
     """
 
     kind: str
     name: str
     stream: Stream
-    loss: Callable[[Embedder, Tensor], Tensor]
+    loss: Callable[[Embedder, Tensor, str], Tensor]
 
 
 def build_tasks(corpus: Corpus, recipe: Recipe, seed: int) -> list[Task]:
@@ -67,11 +67,11 @@ def _image_caption_task(
 ) -> Task:
     sentences, language = corpus.sentences[key], key[1]
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: Embedder, rows: Tensor, violations: str) -> Tensor:
         captions, image_index = _embed(model, sentences, rows, language)
         images = model.image_vectors(corpus.features[image_index])
         scores = model.scores(images, captions)
-        return bidirectional_hinge(scores, image_index, recipe.margin, recipe.violations)
+        return bidirectional_hinge(scores, image_index, recipe.margin, violations)
 
     stream = _stream(sentences.lengths.numpy(), recipe, seed)
     return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, loss)
@@ -90,12 +90,12 @@ def _caption_caption_task(
         return None
     index = torch.from_numpy(pairs)
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: Embedder, rows: Tensor, violations: str) -> Tensor:
         chosen = index[rows]
         a_vectors, image_index = _embed(model, a, chosen[:, 0], a_key[1])
         b_vectors, _ = _embed(model, b, chosen[:, 1], b_key[1])
         scores = model.scores(a_vectors, b_vectors)
-        return bidirectional_hinge(scores, image_index, recipe.margin, recipe.violations)
+        return bidirectional_hinge(scores, image_index, recipe.margin, violations)
 
     lengths = a.lengths.numpy()[pairs[:, 0]] + b.lengths.numpy()[pairs[:, 1]]
     name = f"{a_key[0]} {a_key[1]}-{b_key[1]}"
