@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from PIL import Image
 
 from pipeline_lib.contract import ContractError, read_features
@@ -237,7 +238,7 @@ def test_a_bug_in_a_reading_thread_is_not_silent(photos, run, monkeypatch, encod
 # Resuming
 
 
-@pytest.mark.parametrize("change", ["photo", "batch_size", "crop", "code"])
+@pytest.mark.parametrize("change", ["photo", "batch_size", "crop", "threads"])
 def test_work_is_done_again_where_something_changed(
     photos, run, tmp_path, encoded, monkeypatch, change
 ):
@@ -252,7 +253,7 @@ def test_work_is_done_again_where_something_changed(
     elif change == "crop":
         settings = replace(settings, crop=33)
     else:
-        monkeypatch.setattr(extraction, "_code_version", lambda: ["newer"])
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
     del encoded[:]
     resumed = run(photos, settings)
     assert len(encoded) == expected
@@ -281,7 +282,7 @@ import pandas as pd
 sys.path.insert(0, str(Path(sys.argv[1])))
 from test_extraction import Settings
 from pipeline_lib.images.extraction import extract
-torch.set_num_threads(2)
+torch.set_num_threads(int(sys.argv[4]))
 folder = Path(sys.argv[2])
 images = pd.read_parquet(folder / "images.parquet")
 settings = Settings(**eval(sys.argv[3]))
@@ -298,10 +299,10 @@ def finished_batches(folder: Path) -> int:
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, run):
     images = write_photos(tmp_path / "photos", 150)
     images.to_parquet(tmp_path / "images.parquet")
-    settings = Settings(batch_size=2)
+    settings = Settings(crop=128, resize=128, batch_size=2)
     expected = file_sha256(run(images, settings))
     arguments = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
-    arguments.append(repr(asdict(settings)))
+    arguments += [repr(asdict(settings)), str(torch.get_num_threads())]
     moment = random.Random(os.getpid())
     for goal in (1, 40):
         process = subprocess.Popen(arguments, stderr=subprocess.PIPE)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
+import torch
 from tqdm import tqdm
 
 from pipeline_lib import contract
@@ -189,7 +190,7 @@ def _batch_keys(
     images: pd.DataFrame, folder: Path, batch_size: int, attributes: dict[str, object]
 ) -> list[bytes]:
     """Return for each batch the SHA-256 of all that its features depend on."""
-    common = [attributes, batch_size, _code_version()]
+    common = [attributes, batch_size, _computation()]
     keys = []
     for first in range(0, len(images), batch_size):
         rows = images[first : first + batch_size]
@@ -199,9 +200,10 @@ def _batch_keys(
     return keys
 
 
-def _code_version() -> list[str]:
-    """Return what identifies the code that computes features: ours, and the libraries'."""
-    ours = hashlib.sha256()
+def _computation() -> list[object]:
+    """Return what else decides a feature's last bits: our code, the libraries', the threads."""
+    code = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        ours.update(path.read_bytes())
-    return [ours.hexdigest(), *(version(package) for package in _COMPUTING_PACKAGES)]
+        code.update(path.read_bytes())
+    libraries = [version(package) for package in _COMPUTING_PACKAGES]
+    return [code.hexdigest(), libraries, torch.get_num_threads(), len(os.sched_getaffinity(0))]
