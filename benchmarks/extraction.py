@@ -3,14 +3,16 @@
 The reference decodes with Pillow, cuts with torchvision's TenCrop, converts and normalises every
 crop to float32 on its own, and runs the network eagerly in float32. Both sides use all cores that
 the process may use (``taskset -c 0,1`` gives both two), the same photos and the same randomly
-initialised network. They alternate, and the best round of each counts, so that other load on the
-machine does not decide. Loading and compiling the network is not part of the time.
+initialised network. They alternate, and the best round of each counts. Loading and compiling the
+network is not part of the time. The machine should be idle: the reference suffers more from other
+programs, which flatters the ratio.
 
 Peak memory is that of encoding and writing, in a process of its own, after the network has been
 compiled. Each image is squashed to one crop, as many crops to a forward pass as with ten-crop: ten
 times as many images are in memory at a time, and 1,000 images take a tenth of the time.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -81,6 +83,8 @@ class Comparison:
 )
 def main(images: Path | None) -> None:
     """Measure, and print the table and the summary line."""
+    if (load := os.getloadavg()[0]) > 0.5:
+        click.echo(f"warning: {load:.1f} other programs are running, the ratio flatters", err=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         folder = images or draw_photos(work / "photos")
