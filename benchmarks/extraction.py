@@ -30,7 +30,8 @@ from safetensors.torch import save_file
 from torch.utils.flop_counter import FlopCounterMode
 from torchvision.transforms import v2
 
-from pipeline_lib.contract import Features, raise_problems, write_features
+from pipeline_lib.contract.features import Features, write_features
+from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
 from pipeline_lib.images.batches import FeatureStore
 from pipeline_lib.images.extraction import encode_images

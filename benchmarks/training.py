@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.settings import Recipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import Vocabulary
 from pipeline_lib.training.corpus import Corpus, Sentences
 from pipeline_lib.training.tasks import build_tasks

@@ -74,6 +74,15 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def tree_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, or of all names and contents of a folder, in hexadecimal."""
+    if path.is_file():
+        return file_sha256(path)
+    files = sorted(item for item in path.rglob("*") if item.is_file())
+    content = json.dumps([[str(f.relative_to(path)), file_sha256(f)] for f in files])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def _source_sha256() -> str:
     modules = sorted(Path(__file__).parent.rglob("*.py"))
     return hashlib.sha256("".join(map(file_sha256, modules)).encode()).hexdigest()

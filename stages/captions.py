@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from pipeline_lib.contract import check_captions_have_images, write_captions, write_images
+from pipeline_lib.contract.tables import check_captions_have_images, write_captions, write_images
 from pipeline_lib.corpora.readers import READERS
-from pipeline_lib.settings import choose, load_settings
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 

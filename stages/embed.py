@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import click
-import torch
 
-from pipeline_lib.contract import read_captions, read_features, read_images, write_embeddings
+from pipeline_lib.contract.embeddings import write_embeddings
+from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.embedding import embed_split
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.settings import load_settings
+from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.corpus import join_features
 
 
@@ -24,7 +26,7 @@ def main(name: str) -> None:
         read_features(Path(f"data/features/{recipe.features}.h5")),
         read_features(Path(f"data/features/{recipe.more_features}.h5")),
     )
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = best_device()
     split = settings.evaluations.retrieval.split
     write_embeddings(
         {

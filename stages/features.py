@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from pipeline_lib.contract import read_images
+from pipeline_lib.contract.tables import read_images
 from pipeline_lib.images.extraction import extract
 from pipeline_lib.publishing import discard, resume_folder
-from pipeline_lib.settings import choose, load_settings
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)

@@ -1,17 +1,26 @@
-"""The empty artefacts that the name ``none`` stands for, so that no dependency is conditional."""
+"""The empty artefacts that the names none and random stand for: no dependency is conditional."""
 
 from pathlib import Path
 
 import click
 
-from pipeline_lib.contract import empty_features, empty_pairs, write_features, write_pairs
+from pipeline_lib.contract.features import empty_features, write_features
+from pipeline_lib.contract.lexicons import empty_lexicon, write_lexicon
+from pipeline_lib.contract.tables import empty_pairs, write_pairs
+from pipeline_lib.contract.word_vectors import empty_word_vectors, write_word_vectors
+from pipeline_lib.publishing import publish
 
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Write a pair set without captions and a feature file without images."""
+    """Write pairs without captions, features without images, a lexicon without words, ..."""
     write_pairs(empty_pairs(), Path("data/pairs/none.parquet"))
     write_features(empty_features(), Path("data/features/none.h5"))
+    write_word_vectors(empty_word_vectors(), Path("data/word_vectors/random.h5"))
+    write_lexicon(empty_lexicon(), Path("data/lexicons/none.parquet"))
+    with publish(Path("data/models/none")) as folder:
+        folder.mkdir()
+        (folder / "README").write_text("No model: training starts from weights drawn at random.\n")
 
 
 if __name__ == "__main__":

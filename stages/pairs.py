@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from pipeline_lib.contract import read_captions, read_pairs, write_pairs
+from pipeline_lib.contract.tables import read_captions, read_pairs, write_pairs
 from pipeline_lib.corpora.selection import select
-from pipeline_lib.settings import choose, load_settings
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)

@@ -5,10 +5,11 @@ from pathlib import Path
 
 import click
 
-from pipeline_lib.contract import read_captions, read_embeddings
+from pipeline_lib.contract.embeddings import read_embeddings
+from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.evaluation.pools import retrieval_report
 from pipeline_lib.publishing import publish
-from pipeline_lib.settings import load_settings
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)
@@ -22,6 +23,7 @@ def main(name: str) -> None:
         read_captions(Path(f"data/captions/{recipe.dataset}.parquet")),
         {language: settings.pools[language] for language in recipe.languages},
         settings.evaluations.retrieval,
+        recipe.similarity,
     )
     with publish(Path(f"metrics/recipes/{name}/retrieval.json")) as path:
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

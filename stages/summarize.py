@@ -7,7 +7,7 @@ import click
 
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.summary import headline, markdown, summary_table
-from pipeline_lib.settings import load_settings
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)

@@ -1,5 +1,6 @@
 """Train one recipe: a model per seed and its training curve; continues where a kill left it."""
 
+import json
 from functools import partial
 from pathlib import Path
 
@@ -7,45 +8,67 @@ import click
 import pandas as pd
 import torch
 
-from pipeline_lib.contract import read_features, read_pairs
+from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.lexicons import read_lexicon
+from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.contract.word_vectors import read_word_vectors
+from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.publishing import discard, file_sha256, publish, resume_folder
-from pipeline_lib.settings import load_settings
+from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
+from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
 from pipeline_lib.training.loop import fit
+from pipeline_lib.training.preparation import (
+    initial_vocabulary,
+    parameter_counts,
+    start_model,
+)
 
 
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/models/NAME and metrics/recipes/NAME/training.csv."""
-    settings = load_settings()
-    recipe = settings.recipe(name)
-    inputs = [
-        Path(f"data/pairs/{recipe.pairs}.parquet"),
-        Path(f"data/features/{recipe.features}.h5"),
-        Path(f"data/features/{recipe.more_features}.h5"),
-    ]
-    pairs = read_pairs(inputs[0])
-    features = join_features(*map(read_features, inputs[1:]))
-    vocabulary = build_vocabulary(pairs, recipe)
-    train, val = (
-        build_corpus(pairs, split, features, vocabulary, recipe) for split in ("train", "val")
+    """Write data/models/NAME, metrics/recipes/NAME/training.csv and model.json."""
+    recipe = load_settings().recipe(name)
+    inputs = {
+        "pairs": Path(f"data/pairs/{recipe.pairs}.parquet"),
+        "features": Path(f"data/features/{recipe.features}.h5"),
+        "more_features": Path(f"data/features/{recipe.more_features}.h5"),
+        "word_vectors": Path(f"data/word_vectors/{recipe.word_vectors}.h5"),
+        "lexicon": Path(f"data/lexicons/{recipe.lexicon}.parquet"),
+        "initial": Path(f"data/models/{recipe.initial}"),
+    }
+    identity = [recipe.model_dump(), [*map(tree_sha256, inputs.values())], torch.__version__]
+    pairs, lexicon = read_pairs(inputs["pairs"]), read_lexicon(inputs["lexicon"])
+    features = join_features(
+        read_features(inputs["features"]), read_features(inputs["more_features"])
     )
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    identity = [recipe.model_dump(), [file_sha256(path) for path in inputs], torch.__version__]
+    vectors = read_word_vectors(inputs["word_vectors"])
+    vocabulary = initial_vocabulary(recipe, inputs["initial"]) or build_vocabulary(pairs, recipe)
+    train, val = (
+        build_corpus(pairs, split, features, vocabulary, recipe, lexicon)
+        for split in ("train", "val")
+    )
+    dim, validate, device = (
+        train.features.shape[1],
+        partial(validation_scores, corpus=val),
+        best_device(),
+    )
     histories = []
     with publish(Path(f"data/models/{name}")) as models:
         for seed in recipe.seeds:
             resume = resume_folder(f"train@{name}-seed-{seed}", identity)
-            model = Embedder(recipe, vocabulary, train.features.shape[1], seed).to(device)
+            model = start_model(
+                recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
+            )
             label = f"{name} seed {seed} on {device.type}"
-            history = fit(model, train, partial(validation_scores, corpus=val), seed, resume, label)
+            history = fit(model.to(device), train, validate, seed, resume, label)
             model.save(models / f"seed-{seed}")
             histories.append(pd.DataFrame(history).assign(seed=seed))
     with publish(Path(f"metrics/recipes/{name}/training.csv")) as path:
         pd.concat(histories).to_csv(path, index=False)
+    with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
+        path.write_text(json.dumps({"parameters": parameter_counts(model)}, indent=1) + "\n")
     for seed in recipe.seeds:
         discard(resume_folder(f"train@{name}-seed-{seed}", identity))
 

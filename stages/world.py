@@ -6,7 +6,8 @@ import click
 
 from pipeline_lib.corpora.world.generate import generate
 from pipeline_lib.publishing import publish
-from pipeline_lib.settings import choose, load_settings
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)

@@ -3,8 +3,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline_lib import contract
-from pipeline_lib.contract import ContractError, Embeddings, Features
+from pipeline_lib.contract.embeddings import Embeddings, read_embeddings, write_embeddings
+from pipeline_lib.contract.features import Features, empty_features, read_features, write_features
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import (
+    check_captions_have_images,
+    empty_pairs,
+    read_captions,
+    read_pairs,
+    write_captions,
+    write_images,
+    write_pairs,
+)
 
 
 def captions(**changes):
@@ -30,19 +40,19 @@ def images(**changes):
 
 def test_captions_round_trip_sorted_by_id(tmp_path):
     path = tmp_path / "captions.parquet"
-    contract.write_captions(captions(), path)
-    found = contract.read_captions(path)
+    write_captions(captions(), path)
+    found = read_captions(path)
     assert found["caption_id"].tolist() == ["d/1/en/caption/0", "d/2/en/caption/0"]
     assert found["tokens"].tolist() == [["two", "cats"], ["a", "dog"]]
     assert found["source_caption_id"].isna().all()
 
 
 def test_equal_content_gives_equal_bytes(tmp_path):
-    contract.write_captions(captions(), tmp_path / "a")
-    contract.write_captions(captions()[::-1], tmp_path / "b")
+    write_captions(captions(), tmp_path / "a")
+    write_captions(captions()[::-1], tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     for name in "cd":
-        contract.write_features(
+        write_features(
             Features(np.array(["x"], object), np.ones((1, 3)), {"k": 1}), tmp_path / name
         )
     assert (tmp_path / "c").read_bytes() == (tmp_path / "d").read_bytes()
@@ -56,7 +66,7 @@ def test_all_problems_of_a_table_are_listed_at_once(tmp_path):
         tokens=[[], ["ok"]],
     )
     with pytest.raises(ContractError) as error:
-        contract.write_captions(broken, tmp_path / "captions.parquet")
+        write_captions(broken, tmp_path / "captions.parquet")
     message = str(error.value)
     for part in ("4 problem(s)", "repeated", "annotation", "NFC", "no token", "'same'"):
         assert part in message
@@ -65,30 +75,30 @@ def test_all_problems_of_a_table_are_listed_at_once(tmp_path):
 
 def test_a_missing_column_and_a_foreign_file_are_named(tmp_path):
     with pytest.raises(ContractError, match="columns missing: tokens"):
-        contract.write_captions(captions().drop(columns="tokens"), tmp_path / "c")
-    contract.write_images(images(), tmp_path / "i")
+        write_captions(captions().drop(columns="tokens"), tmp_path / "c")
+    write_images(images(), tmp_path / "i")
     with pytest.raises(ContractError, match="expected columns"):
-        contract.read_captions(tmp_path / "i")
+        read_captions(tmp_path / "i")
 
 
 def test_captions_need_their_image_with_the_same_split():
-    contract.check_captions_have_images(captions(), images())
+    check_captions_have_images(captions(), images())
     with pytest.raises(ContractError, match="lacks"):
-        contract.check_captions_have_images(captions(), images()[:1])
+        check_captions_have_images(captions(), images()[:1])
     with pytest.raises(ContractError, match="another split"):
-        contract.check_captions_have_images(captions(), images(split="test"))
+        check_captions_have_images(captions(), images(split="test"))
 
 
 def test_an_absolute_image_path_is_refused(tmp_path):
     with pytest.raises(ContractError, match="absolute"):
-        contract.write_images(images(path=["/x/1.jpg", "2.jpg"]), tmp_path / "i")
+        write_images(images(path=["/x/1.jpg", "2.jpg"]), tmp_path / "i")
 
 
 def test_features_round_trip_contiguous_and_uncompressed(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     made = Features(np.array(["d:1", "d:ü", "d:3"], object), vectors, {"crops": 10})
-    contract.write_features(made, tmp_path / "f.h5")
-    found = contract.read_features(tmp_path / "f.h5")
+    write_features(made, tmp_path / "f.h5")
+    found = read_features(tmp_path / "f.h5")
     np.testing.assert_array_equal(found.vectors, vectors)
     assert found.image_ids.tolist() == ["d:1", "d:ü", "d:3"]
     assert found.attributes == {"crops": 10}
@@ -109,16 +119,14 @@ def test_features_round_trip_contiguous_and_uncompressed(tmp_path):
 )
 def test_bad_features_are_refused(tmp_path, ids, vectors, message):
     with pytest.raises(ContractError, match=message):
-        contract.write_features(
-            Features(np.array(ids, object), np.array(vectors), {}), tmp_path / "f"
-        )
+        write_features(Features(np.array(ids, object), np.array(vectors), {}), tmp_path / "f")
 
 
 def test_the_empty_artefacts_are_valid(tmp_path):
-    contract.write_pairs(contract.empty_pairs(), tmp_path / "p")
-    contract.write_features(contract.empty_features(), tmp_path / "f")
-    assert len(contract.read_pairs(tmp_path / "p")) == 0
-    assert len(contract.read_features(tmp_path / "f").image_ids) == 0
+    write_pairs(empty_pairs(), tmp_path / "p")
+    write_features(empty_features(), tmp_path / "f")
+    assert len(read_pairs(tmp_path / "p")) == 0
+    assert len(read_features(tmp_path / "f").image_ids) == 0
 
 
 def test_embeddings_round_trip_by_seed(tmp_path):
@@ -130,8 +138,8 @@ def test_embeddings_round_trip_by_seed(tmp_path):
         )
 
     made = {seed: make(seed) for seed in (112, 7)}
-    contract.write_embeddings(made, tmp_path / "e.h5")
-    found = contract.read_embeddings(tmp_path / "e.h5")
+    write_embeddings(made, tmp_path / "e.h5")
+    found = read_embeddings(tmp_path / "e.h5")
     assert sorted(found) == [7, 112]
     np.testing.assert_array_equal(found[112].captions, made[112].captions)
     assert found[7].caption_ids.tolist() == list("abcd")

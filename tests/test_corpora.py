@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pipeline_lib.contract import (
-    ContractError,
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import (
     check_captions_have_images,
     read_captions,
     write_captions,
@@ -407,6 +407,28 @@ def test_multi30k_lists_every_problem_with_its_file(tmp_path):
     )
 
 
+def test_multi30k_tests_on_the_last_validation_images(tmp_path):
+    raw = write_multi30k(tmp_path)
+    options = {"languages": ["en", "de"], "splits": ["train", "val"]}
+    corpus = READERS["multi30k"](raw, "m", **options, validation_images=1)
+    splits = corpus.images.set_index("image_id")["split"].to_dict()
+    assert [splits[f"flickr:{photo}"] for photo in (11, 21, 22)] == ["train", "val", "test"]
+    assert "flickr:31" not in splits
+    by_image = corpus.captions.groupby("image_id")["split"].unique().map(list)
+    assert by_image.to_dict() == {image: [split] for image, split in splits.items()}
+    whole = READERS["multi30k"](raw, "m", **options, validation_images="all")
+    assert set(whole.images["split"]) == {"train", "val"}
+
+
+def test_multi30k_validation_that_cannot_be_divided_is_named(tmp_path):
+    raw = write_multi30k(tmp_path)
+    for splits in (["train"], ["train", "val", "test"]):
+        message = failure("multi30k", raw, languages=["en"], splits=splits, validation_images=1)
+        assert_lists(message, "splits: expected val, whose last images become test, and no test")
+    message = failure("multi30k", raw, languages=["en"], splits=["val"], validation_images=2)
+    assert_lists(message, "expected less than val's 2 or all, found more")
+
+
 # Flickr8k
 
 
@@ -560,6 +582,59 @@ def test_coco_cn_splits_restrict_the_other_languages_to_its_images(tmp_path):
     }
 
 
+def write_coco_in_three_languages(raw: Path) -> tuple[Path, list[str]]:
+    """Write 12 more images, of which 9 have captions in all languages; return those nine."""
+    raw = write_coco(raw)
+    numbers = range(101, 113)
+    more = [
+        {
+            "filepath": "train2014",
+            "filename": f"{coco_name(number, 'train')}.jpg",
+            "cocoid": number,
+            "split": "train",
+            "sentences": [{"raw": f"{number} in English"}],
+        }
+        for number in numbers
+    ]
+    edit_json(raw / "dataset_coco.json", lambda content: content["images"].extend(more))
+    write_json(raw / "yjcaptions26k_clean.json", annotations([57870, *numbers[:11]], "YJ"))
+    written = raw / "imageid.human-written-caption.txt"
+    with open(written, "a", encoding="utf-8") as file:
+        file.writelines(f"{coco_name(number, 'train')}#0\t手写\n" for number in numbers[3:])
+    with open(raw / "imageid.manually-translated-caption.txt", "a", encoding="utf-8") as file:
+        file.write(f"{coco_name(101, 'train')}#zhm#0 翻译\n")
+    return raw, [f"coco:{number}" for number in (57870, *numbers[3:11])]
+
+
+def test_coco_holds_out_images_captioned_in_all_three_languages(tmp_path):
+    raw, shared = write_coco_in_three_languages(tmp_path)
+    three = {"languages": ["en", "ja", "zh"], "japanese": "yj"}
+    corpus = READERS["coco"](raw, "c", **three, splits={"val": 3, "test": 4, "seed": 1})
+    split = corpus.images.set_index("image_id")["split"]
+    assert split.value_counts().to_dict() == {"train": 9, "test": 4, "val": 3}
+    assert set(split.index[split != "train"]) < set(shared)
+    held_out = corpus.captions[corpus.captions["split"] != "train"]
+    assert (held_out.groupby("image_id")["language"].nunique() == 3).all()
+
+    def of(**changed: object) -> dict:
+        options = {**three, "splits": {"val": 3, "test": 4, "seed": 1}, **changed}
+        return READERS["coco"](raw, "c", **options).images.set_index("image_id")["split"].to_dict()
+
+    assert of() == split.to_dict()
+    assert of(splits={"val": 3, "test": 4, "seed": 2}) != split.to_dict()
+    # The split is one of the data, whatever languages are read.
+    assert of(languages=["ja"]).items() <= split.to_dict().items()
+
+
+def test_coco_needs_enough_images_captioned_in_all_three_languages(tmp_path):
+    raw, _ = write_coco_in_three_languages(tmp_path)
+    options = {"languages": ["en"], "japanese": "yj", "splits": {"val": 5, "test": 5, "seed": 1}}
+    assert_lists(
+        failure("coco", raw, **options),
+        "expected 5 + 5 images with captions in en, ja, zh to draw, found 9",
+    )
+
+
 def break_karpathy(content: dict) -> None:
     content["images"][0]["split"] = "dev"
     content["images"][1]["sentences"][2]["raw"] = " "
@@ -646,6 +721,17 @@ def test_real_multi30k_has_its_published_counts(multi30k):
     for language in ("de", "fr", "cs"):
         assert counts[("train", language, "translation")] == 29_000
     assert sum(counts.values()) == 31_014 * 13 + 1_461 * 3 + 1_071 * 4
+
+
+@pytest.mark.real_data
+def test_real_multi30k_has_calixtos_514_test_images(real_data):
+    folder = real_data / "multi30k"
+    options = {"languages": ["de"], "splits": ["val"], "validation_images": 500}
+    corpus = READERS["multi30k"](folder, "m", **options)
+    listed = (folder / "data/task1/image_splits/val.txt").read_text().split()
+    split = corpus.images.set_index("path")["split"]
+    assert split.loc[listed].tolist() == ["val"] * 500 + ["test"] * 514
+    assert sizes(corpus)[("test", "de", "caption")] == 514 * 5
 
 
 @pytest.mark.real_data

@@ -16,7 +16,8 @@ import pytest
 import torch
 from PIL import Image
 
-from pipeline_lib.contract import ContractError, read_features
+from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import batches, extraction, runtimes
 from pipeline_lib.images.batches import FeatureStore, load_batches
 from pipeline_lib.images.decoding import ImageError

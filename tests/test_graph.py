@@ -1,71 +1,15 @@
 """The graph is what the code is: imports go one way, and dvc.yaml names what stages import."""
 
-import ast
 import importlib.util
-from pathlib import Path
 
 import pytest
+from graph import ROOT, SECTIONS, STAGES, code_of, imported_modules, room_number
 from ruamel.yaml import YAML
 
-ROOT = Path(__file__).resolve().parent.parent
-ROOMS = [
-    {"settings", "contract", "publishing"},
-    {"corpora", "images", "text"},
-    {"models"},
-    {"training"},
-    {"evaluation"},
-    {"reporting"},
-]
+from pipeline_lib.settings.study import Settings
+
 PURE = ["models/similarity.py", "models/losses.py", "evaluation/ranking.py"]
 PURE += ["evaluation/significance.py"]
-STAGES = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
-
-
-def imported_modules(path):
-    """Return the project files that a file imports, wherever in the file the import stands."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        else:
-            continue
-        found |= {file for name in names for file in project_files(name)}
-    return found
-
-
-def project_files(module):
-    """Return the file of a module and the ``__init__`` of its packages, if they are ours."""
-    if module.split(".")[0] not in ("pipeline_lib", "stages"):
-        return
-    base = ROOT.joinpath(*module.split("."))
-    if base.parent == ROOT:  # the package itself, which holds only its docstring
-        return
-    if base.with_suffix(".py").is_file():
-        yield base.with_suffix(".py")
-    elif (base / "__init__.py").is_file():
-        yield base / "__init__.py"
-
-
-def closure(path):
-    seen, todo = set(), [path]
-    while todo:
-        file = todo.pop()
-        if file not in seen:
-            seen.add(file)
-            todo.extend(imported_modules(file))
-    return {file for file in seen if file.name != "__init__.py"}
-
-
-def room_number(path):
-    room = path.relative_to(ROOT / "pipeline_lib").parts[0].removesuffix(".py")
-    numbers = [number for number, rooms in enumerate(ROOMS) if room in rooms]
-    assert numbers, f"{path} is in no room: add it to ROOMS and to pipeline_lib/__init__.py"
-    return numbers[0]
-
-
 LIBRARY = [
     path
     for path in (ROOT / "pipeline_lib").rglob("*.py")
@@ -89,10 +33,15 @@ def test_pure_maths_imports_no_other_room(name):
 def test_code_deps_of_a_stage_are_the_modules_it_imports(name):
     block = STAGES[name].get("do", STAGES[name])
     listed = {dep for dep in block["deps"] if dep.startswith("${root}")}
-    expected = {
-        f"${{root}}/{path.relative_to(ROOT)}" for path in closure(ROOT / "stages" / f"{name}.py")
-    }
-    assert listed == expected, f"missing {expected - listed}, too many {listed - expected}"
+    expected = {f"${{root}}/{path.relative_to(ROOT)}" for path in code_of(name)}
+    assert listed == expected, (
+        f"python tests/graph.py; missing {expected - listed}, too many {listed - expected}"
+    )
+
+
+def test_every_section_of_params_has_its_module():
+    described = [section for sections in SECTIONS.values() for section in sections]
+    assert sorted(described) == sorted({*Settings.model_fields} - {"root"})
 
 
 def test_each_stage_has_its_file_and_each_file_its_stage():

@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import save_file
 from torchvision.transforms import v2
 
-from pipeline_lib.contract import ContractError
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import weights as weights_module
 from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
 from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode

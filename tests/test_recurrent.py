@@ -2,94 +2,101 @@ import pytest
 import torch
 from torch import nn
 
-from pipeline_lib.models.recurrent import Packing, SentenceGRU
+from pipeline_lib.models.prefixes import PrefixTree
+from pipeline_lib.models.recurrent import LAYERS, SentenceLayer
 
 VOCABULARY, WORD_DIM, DIM = 30, 5, 7
+KINDS = sorted(LAYERS)
 
 
-def layer(precision="f32"):
+def layer(kind, precision="f32"):
     torch.manual_seed(0)
-    return SentenceGRU(WORD_DIM, DIM, precision), nn.Embedding(VOCABULARY, WORD_DIM)
+    return SentenceLayer(kind, WORD_DIM, DIM, precision), nn.Embedding(VOCABULARY, WORD_DIM)
 
 
-def batch(lengths, seed=0):
+def batch(lengths, seed=0, words=VOCABULARY):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.tensor(lengths)
-    ids = torch.randint(1, VOCABULARY, (len(lengths), int(lengths.max())), generator=generator)
+    ids = torch.randint(1, words, (len(lengths), int(lengths.max())), generator=generator)
     return ids, lengths
 
 
-def pytorch_states(gru, words, ids, lengths):
+def pytorch_states(encoder, words, ids, lengths):
     packed = nn.utils.rnn.pack_padded_sequence(
         words(ids), lengths, batch_first=True, enforce_sorted=False
     )
-    return gru.gru(packed)[1][0]
+    state = encoder.layer(packed)[1]
+    return state[0] if isinstance(state, torch.Tensor) else state[0][0]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words_in_use", [3, VOCABULARY])  # with 3, most beginnings are shared
 @pytest.mark.parametrize("lengths", [[3, 1, 4, 2], [5], [2, 2, 2], [1, 1], [6, 1, 1, 1, 6]])
-def test_states_and_gradients_are_those_of_pytorchs_gru(lengths):
-    gru, words = layer()
-    ids, lengths = batch(lengths)
+def test_states_and_gradients_are_those_of_pytorchs_layer(kind, words_in_use, lengths):
+    encoder, words = layer(kind)
+    ids, lengths = batch(lengths, words=words_in_use)
     target = torch.randn(len(lengths), DIM, generator=torch.Generator().manual_seed(1))
 
     def gradients(states):
-        gru.zero_grad()
+        encoder.zero_grad()
         words.zero_grad()
         (states * target).sum().backward()
-        return [p.grad.clone() for p in [*gru.parameters(), *words.parameters()]]
+        return [p.grad.clone() for p in [*encoder.parameters(), *words.parameters()]]
 
-    ours = gru(words, ids, lengths)
-    theirs = pytorch_states(gru, words, ids, lengths)
+    ours = encoder(words, ids, lengths)
+    theirs = pytorch_states(encoder, words, ids, lengths)
     torch.testing.assert_close(ours, theirs)
     for mine, reference in zip(gradients(ours), gradients(theirs), strict=True):
         torch.testing.assert_close(mine, reference)
 
 
-def test_bf16_stays_close_to_f32():
-    exact, words = layer()
-    rounded, _ = layer("bf16")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bf16_stays_close_to_f32(kind):
+    exact, words = layer(kind)
+    rounded, _ = layer(kind, "bf16")
     ids, lengths = batch([9, 4, 7, 1, 3])
     a, b = exact(words, ids, lengths), rounded(words, ids, lengths)
     assert b.dtype == torch.float32
     assert torch.cosine_similarity(a, b, dim=1).min() > 0.999
 
 
-def test_padding_and_order_of_the_batch_do_not_matter():
-    gru, words = layer()
+@pytest.mark.parametrize("kind", KINDS)
+def test_padding_and_order_of_the_batch_do_not_matter(kind):
+    encoder, words = layer(kind)
     ids, lengths = batch([3, 1, 4, 2])
-    states = gru(words, ids, lengths)
-    wider = torch.cat([ids, torch.full((4, 3), 9)], dim=1)
-    torch.testing.assert_close(gru(words, wider, lengths), states, rtol=0, atol=0)
+    states = encoder(words, ids, lengths)
+    padded = torch.nn.functional.pad(ids, (0, 3), value=9)
+    torch.testing.assert_close(encoder(words, padded, lengths), states)
     order = torch.tensor([2, 0, 3, 1])
-    torch.testing.assert_close(gru(words, ids[order], lengths[order]), states[order])
+    torch.testing.assert_close(encoder(words, ids[order], lengths[order]), states[order])
 
 
-def test_lengths_stay_with_their_sentences():
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_stay_with_their_sentences(kind):
     """The reference's c2c loader sorted the rows but not their lengths (audit, finding 2)."""
-    gru, words = layer()
+    encoder, words = layer(kind)
     ids, lengths = batch([2, 5, 1, 3])
-    states = gru(words, ids, lengths)
+    states = encoder(words, ids, lengths)
     for row, length in enumerate(lengths.tolist()):
-        alone = gru(words, ids[row : row + 1, :length], torch.tensor([length]))
+        alone = encoder(words, ids[row : row + 1, :length], torch.tensor([length]))
         torch.testing.assert_close(states[row], alone[0])
 
 
-def test_packing_lays_out_each_word_once():
-    ids, lengths = batch([2, 3, 1])
-    packing = Packing.of(lengths)
-    assert packing.sizes == [3, 2, 1]
-    words = sorted(
-        w for row, n in zip(ids.tolist(), lengths.tolist(), strict=True) for w in row[:n]
-    )
-    assert sorted(packing.flatten(ids).tolist()) == words
-    assert packing.order[packing.inverse].tolist() == [0, 1, 2]
+def test_every_prefix_stands_in_the_tree_once():
+    ids = torch.tensor([[1, 2, 3], [1, 2, 4], [1, 5, 0], [1, 2, 3]])
+    tree = PrefixTree.of(ids, torch.tensor([3, 3, 2, 3]))
+    assert [len(parents) for parents in tree.parents] == [1, 2, 2]  # 1 | 12 15 | 123 124
+    assert tree.tokens.tolist() == [1, 2, 5, 3, 4]
+    assert tree.whole.tolist() == [3, 4, 2, 3]
+    assert tree.parents[2].tolist() == [0, 0]
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_cuda_equals_cpu():
-    gru, words = layer()
+@pytest.mark.parametrize("kind", KINDS)
+def test_cuda_gives_the_same_states(kind):
+    encoder, words = layer(kind)
     ids, lengths = batch([3, 1, 4, 2])
-    expected = gru(words, ids, lengths)
-    found = gru.cuda()(words.cuda(), ids.cuda(), lengths)
-    torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-5)
+    here = encoder(words, ids, lengths)
+    there = encoder.cuda()(words.cuda(), ids.cuda(), lengths)
+    torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-5)

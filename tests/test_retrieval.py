@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pipeline_lib.contract import ContractError
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval import (
     RetrievalRanks,
     retrieval_ranks,

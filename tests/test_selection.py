@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline_lib.contract import ContractError
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.corpora.selection import select
 
 SEEDS = range(20)

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from pipeline_lib.settings import SettingsError, choose, load_settings
+from pipeline_lib.settings.strict import SettingsError, choose
+from pipeline_lib.settings.study import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]

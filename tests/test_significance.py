@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from pipeline_lib.evaluation.significance import (
+    bootstrap_counts,
+    bootstrap_difference,
     bootstrap_interval,
     bootstrap_ratios,
+    bootstrap_totals,
     paired_test,
+    randomisation_test,
 )
 
 
@@ -117,3 +121,52 @@ def test_arguments_of_unequal_length_and_ranks_in_place_of_hits_are_refused():
         paired_test(hits, hits[:3], np.arange(4), 99, 0)
     with pytest.raises(ValueError, match="expected boolean hits, found int64"):
         paired_test(np.arange(4), hits, np.arange(4), 99, 0)
+
+
+def ratio(totals):
+    """Score two statistics by a ratio of sums, which no sum over units gives."""
+    return totals[:, 0] / totals[:, 1]
+
+
+def test_totals_sum_the_drawn_units():
+    statistics = np.random.default_rng(8).integers(0, 9, (13, 4))
+    counts = np.vstack(list(bootstrap_counts(13, 1201, 2)))
+    assert counts.shape == (1201, 13)
+    assert (counts.sum(axis=1) == 13).all()
+    drawn = [statistics.repeat(row.astype(int), axis=0).sum(axis=0) for row in counts]
+    np.testing.assert_array_equal(bootstrap_totals(statistics, 1201, 2), drawn)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_randomisation_of_any_score_matches_all_swaps(seed):
+    generator = np.random.default_rng(seed)
+    a, b = generator.integers(1, 9, (2, 9, 2)).astype(float)
+    b[4] = a[4]
+    swaps = np.array(list(product([False, True], repeat=9)))[:, :, None]
+    totals = [np.where(swaps, *sides).sum(axis=1) for sides in ((b, a), (a, b))]
+    difference = ratio(totals[0]) - ratio(totals[1])
+    exact = (abs(difference) >= abs(difference[0]) - 1e-12).mean()
+    assert randomisation_test(a, b, ratio, 20_000, 0) == pytest.approx(exact, abs=0.012)
+
+
+def test_systems_that_agree_on_every_unit_do_not_differ():
+    statistics = np.random.default_rng(9).random((20, 2))
+    assert randomisation_test(statistics, statistics.copy(), ratio, 99, 0) == 1
+    with pytest.raises(ValueError, match=r"\(20, 2\) and \(19, 2\)"):
+        randomisation_test(statistics, statistics[1:], ratio, 99, 0)
+
+
+def test_bootstrapped_difference_has_the_p_of_the_normal_distribution():
+    """Shared draws: units that are hard for both systems do not blur their difference."""
+    generator = np.random.default_rng(10)
+    hard, noise = generator.standard_normal((2, 400))
+    a, b = 10 * hard, 10 * hard + noise - noise.mean() - 0.1 * noise.std()
+    draws = [bootstrap_totals(side[:, None], 20_000, 3)[:, 0] / 400 for side in (a, b)]
+    found = bootstrap_difference(*draws, 0.95)
+    half = 1.96 * noise.std() / 20
+    middle = 0.1 * noise.std()
+    assert found["interval"] == pytest.approx([middle - half, middle + half], abs=0.006)
+    assert found["p"] == pytest.approx(0.0455, abs=0.008)  # two standard errors, two-sided
+    assert bootstrap_difference(draws[0], draws[0], 0.95) == {"interval": [0, 0], "p": 1}
+    with pytest.raises(ValueError, match=r"\(20000,\) and \(5,\)"):
+        bootstrap_difference(draws[0], draws[1][:5], 0.95)

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pipeline_lib.contract import ContractError
-from pipeline_lib.settings import SettingsError, Tokenizer
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.settings.strict import SettingsError
+from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.moses import punctuation_normalizer
 from pipeline_lib.text.tokenizers import TOKENIZERS, build_tokenizer, tokenize_captions
 from pipeline_lib.text.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary

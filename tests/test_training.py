@@ -11,22 +11,25 @@ import pytest
 import tiny
 import torch
 
-from pipeline_lib.contract import ContractError, Features, empty_features
+from pipeline_lib.contract.features import Features, empty_features
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
-from pipeline_lib.training.loop import RECALL_SUM, fit
-from pipeline_lib.training.tasks import CAPTION_CAPTION, IMAGE_CAPTION, build_tasks, choose_task
+from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.objectives import BUILDERS, build_objective
+from pipeline_lib.training.tasks import IMAGE_CAPTION
 
 PERFECT = 600.0  # six recalls of 100 %
 
 
-def train(folder, seed=1, validate=None, pairs=None, **changes):
-    recipe = tiny.recipe(**changes)
+def train(folder, seed=1, validate=None, pairs=None, objective="alternating", **changes):
+    recipe = tiny.recipe(objective, **changes)
     pairs = tiny.pairs() if pairs is None else pairs
     vocabulary = build_vocabulary(pairs, recipe)
     corpora = [
-        build_corpus(pairs, split, tiny.features(), vocabulary, recipe)
+        build_corpus(pairs, split, tiny.features(), vocabulary, recipe, tiny.lexicon())
         for split in ("train", "val")
     ]
     model = Embedder(recipe, vocabulary, corpora[0].features.shape[1], seed)
@@ -48,18 +51,39 @@ def test_overfits_a_tiny_corpus(tmp_path, violations, vocabulary):
     assert max(row[RECALL_SUM] for row in history) == pytest.approx(2 * PERFECT)
 
 
-def test_same_seed_same_weights_other_seed_other_weights(tmp_path):
-    runs = [train(tmp_path / str(n), seed, max_epochs=3)[0] for n, seed in enumerate((1, 1, 2))]
+@pytest.mark.parametrize("objective", BUILDERS)
+def test_every_objective_overfits_a_tiny_corpus(tmp_path, objective):
+    _, history = train(tmp_path, objective=objective, max_epochs=40)
+    assert history[0][RECALL_SUM] < history[-1][RECALL_SUM]
+    assert max(row[RECALL_SUM] for row in history) > 1.8 * PERFECT
+
+
+@pytest.mark.parametrize("objective", BUILDERS)
+@pytest.mark.parametrize("similarity", ["order", "squared_order", "euclidean"])
+def test_every_objective_learns_under_every_similarity(tmp_path, objective, similarity):
+    _, history = train(
+        tmp_path, objective=objective, similarity=similarity, absolute=True, max_epochs=30
+    )
+    assert max(row[RECALL_SUM] for row in history) > history[0][RECALL_SUM]
+
+
+@pytest.mark.parametrize("objective", BUILDERS)
+def test_same_seed_same_weights_other_seed_other_weights(tmp_path, objective):
+    runs = [
+        train(tmp_path / str(n), seed, objective=objective, max_epochs=3, sentence_dropout=0.3)[0]
+        for n, seed in enumerate((1, 1, 2))
+    ]
     assert torch.equal(weights(runs[0]), weights(runs[1]))
     assert not torch.equal(weights(runs[0]), weights(runs[2]))
 
 
-def test_the_global_random_state_does_not_matter(tmp_path):
+@pytest.mark.parametrize("objective", BUILDERS)
+def test_the_global_random_state_does_not_matter(tmp_path, objective):
     torch.manual_seed(1)
-    first, _ = train(tmp_path / "a", max_epochs=2)
+    first, _ = train(tmp_path / "a", objective=objective, max_epochs=2, sentence_dropout=0.3)
     torch.manual_seed(2)
     np.random.seed(3)
-    second, _ = train(tmp_path / "b", max_epochs=2)
+    second, _ = train(tmp_path / "b", objective=objective, max_epochs=2, sentence_dropout=0.3)
     assert torch.equal(weights(first), weights(second))
 
 
@@ -68,7 +92,8 @@ def scripted(sums):
 
     def validate(model):
         seen.append(weights(model).clone())
-        return {RECALL_SUM: next(remaining)}
+        score = next(remaining)
+        return {RECALL_SUM: score, MEAN_RANK: score}
 
     return validate, seen
 
@@ -80,6 +105,29 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
     assert torch.equal(weights(model), seen[1])
 
 
+def test_a_lower_mean_rank_is_better(tmp_path):
+    validate, seen = scripted([30, 10, 20, 25, 99])
+    model, history = train(tmp_path, validate=validate, patience_validations=2, select_by=MEAN_RANK)
+    assert [row[MEAN_RANK] for row in history] == [30, 10, 20, 25]
+    assert torch.equal(weights(model), seen[1])
+
+
+def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
+    # 6 updates an epoch; a learning rate of (almost) nothing leaves the weights where they are.
+    validate, seen = scripted([1, 2, 3, 4])
+    train(
+        tmp_path,
+        validate=validate,
+        max_epochs=4,
+        validate_every_updates="epoch",
+        decay_epochs=[2],
+        decay_factor=1e-30,
+    )
+    assert not torch.equal(seen[0], seen[1])
+    assert torch.equal(seen[1], seen[2])
+    assert torch.equal(seen[2], seen[3])
+
+
 def test_stops_after_max_epochs_and_validates_the_last_updates(tmp_path):
     # 6 images x 2 captions in batches of 4, two languages: 6 updates an epoch.
     _, history = train(tmp_path, max_epochs=5, validate_every_updates=20)
@@ -87,14 +135,21 @@ def test_stops_after_max_epochs_and_validates_the_last_updates(tmp_path):
     assert history[-1]["epoch"] == 5
 
 
-def test_an_interrupted_run_ends_with_the_same_weights(tmp_path):
-    whole, expected = train(tmp_path / "whole")
+@pytest.mark.parametrize("objective", BUILDERS)
+def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
+    changes = {
+        "objective": objective,
+        "sentence_dropout": 0.3,
+        "validate_every_updates": 5,
+        "max_epochs": 8,
+    }
+    whole, expected = train(tmp_path / "whole", **changes)
 
     class Killed(Exception):
         pass
 
     calls = iter(range(100))
-    pairs, recipe = tiny.pairs(), tiny.recipe()
+    pairs, recipe = tiny.pairs(), tiny.recipe(objective)
     val = build_corpus(pairs, "val", tiny.features(), build_vocabulary(pairs, recipe), recipe)
 
     def dying(model):
@@ -103,8 +158,8 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path):
         return validation_scores(model, val)
 
     with pytest.raises(Killed):
-        train(tmp_path / "killed", validate=dying)
-    resumed, history = train(tmp_path / "killed")
+        train(tmp_path / "killed", validate=dying, **changes)
+    resumed, history = train(tmp_path / "killed", **changes)
     assert torch.equal(weights(resumed), weights(whole))
     assert history == expected
 
@@ -139,35 +194,49 @@ def test_a_nan_loss_stops_the_run(tmp_path):
         train(tmp_path, learning_rate=1e38)
 
 
-def tasks(pairs, **changes):
+def objective_of(pairs, **changes):
     recipe = tiny.recipe(**changes)
     vocabulary = build_vocabulary(pairs, recipe)
-    return build_tasks(build_corpus(pairs, "train", tiny.features(), vocabulary, recipe), recipe, 1)
+    corpus = build_corpus(pairs, "train", tiny.features(), vocabulary, recipe)
+    return build_objective(Embedder(recipe, vocabulary, 10, 1), corpus, recipe, 1)
 
 
 def test_caption_caption_pairs_stay_within_one_set_and_are_all_pairs():
-    both = pd.concat([tiny.pairs("a"), tiny.pairs("b")])
-    made = tasks(both)
+    made = objective_of(pd.concat([tiny.pairs("a"), tiny.pairs("b")])).tasks
     names = [task.name for task in made if task.kind == CAPTION_CAPTION]
     assert names == ["a de-en", "b de-en"]
-    c2c = made[-1].stream
-    assert len(c2c.lengths) == tiny.IMAGES * 2 * 2
+    assert len(made[-1].stream.lengths) == tiny.IMAGES * 2 * 2
 
 
 def test_no_caption_caption_task_without_its_probability_or_without_common_images():
-    assert {t.kind for t in tasks(tiny.pairs(), caption_caption_probability=0)} == {IMAGE_CAPTION}
+    without = objective_of(tiny.pairs(), caption_caption_probability=0.0)
     pairs = tiny.pairs()
     number = pairs["image_id"].str[-1].astype(int)
-    disjoint = pairs[(number < 3) == (pairs["language"] == "en")]
-    assert {task.kind for task in tasks(disjoint)} == {IMAGE_CAPTION}
+    disjoint = objective_of(pairs[(number < 3) == (pairs["language"] == "en")])
+    for made in (without, disjoint):
+        assert {task.kind for task in made.tasks} == {IMAGE_CAPTION}
+        assert {made.choose(np.random.default_rng(i), i, []) for i in range(50)} == {0, 1}
 
 
 def test_tasks_alternate_with_the_given_probability_and_data_sets_uniformly():
-    made = tasks(pd.concat([tiny.pairs("a"), tiny.pairs("b")]))
-    chosen = np.array([choose_task(made, 0.25, 1, update) for update in range(4000)])
-    share = np.bincount(chosen, minlength=len(made)) / len(chosen)
+    both = pd.concat([tiny.pairs("a"), tiny.pairs("b")])
+    made = objective_of(both, caption_caption_probability=0.25)
+    chosen = np.array([made.choose(np.random.default_rng(i), i, []) for i in range(4000)])
+    share = np.bincount(chosen, minlength=len(made.tasks)) / len(chosen)
     assert share[:4] == pytest.approx([0.75 / 4] * 4, abs=0.03)
     assert share[4:] == pytest.approx([0.25 / 2] * 2, abs=0.03)
+
+
+def test_caption_caption_updates_wait_for_the_image_loss():
+    made = objective_of(tiny.pairs(), caption_caption_below_loss=0.38)
+
+    def kinds(history):
+        chosen = {made.choose(np.random.default_rng(i), i, history) for i in range(50)}
+        return {made.tasks[number].kind for number in chosen}
+
+    high, low = {"loss_image_caption": 0.39}, {"loss_image_caption": 0.37}
+    assert kinds([]) == kinds([high]) == {IMAGE_CAPTION}
+    assert kinds([high, low]) == kinds([low, high]) == {IMAGE_CAPTION, CAPTION_CAPTION}
 
 
 def test_vocabulary_never_sees_validation_captions():
@@ -206,7 +275,7 @@ def test_missing_languages_and_features_are_named():
         build_corpus(pairs, "train", tiny.features(), vocabulary, recipe)
     whole = tiny.features()
     some = Features(whole.image_ids[2:], whole.vectors[2:], {})
-    with pytest.raises(ContractError, match="2 images have captions but no features"):
+    with pytest.raises(ContractError, match="2 images have no features"):
         build_corpus(pairs, "train", some, vocabulary, tiny.recipe())
 
 

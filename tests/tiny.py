@@ -3,19 +3,33 @@
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract import Features
-from pipeline_lib.settings import Recipe
+from pipeline_lib.contract.features import Features
+from pipeline_lib.settings.recipes import RECIPE
 
-RECIPE = {
+COMMON = {
     "paper": "tiny",
     "dataset": "tiny",
     "pairs": "tiny",
     "features": "tiny",
     "more_features": "none",
+    "initial": "none",
+    "word_vectors": "random",
+    "lexicon": "none",
     "languages": ["en", "de"],
     "seeds": [1],
+    "tune_words": True,
     "word_dim": 8,
+    "orthogonal_map": False,
+    "universal_dim": "none",
+    "recurrent": "gru",
+    "recurrent_sharing": "shared",
+    "hidden_dim": 16,
+    "projection": "none",
+    "image_hidden_dims": [],
     "embed_dim": 16,
+    "image_dropout": 0.0,
+    "sentence_dropout": 0.0,
+    "initialization": "xavier",
     "vocabulary": "pooled",
     "min_count": 1,
     "markers": "both",
@@ -23,24 +37,66 @@ RECIPE = {
     "max_tokens": 20,
     "normalize_features": True,
     "similarity": "cosine",
+    "absolute": False,
     "margin": 0.2,
     "violations": "max",
-    "warmup_updates": 0,
     "batch_size": 4,
     "length_window_batches": 1,
-    "caption_caption_probability": 0.5,
     "learning_rate": 0.01,
+    "decay_epochs": [],
+    "decay_factor": 0.1,
     "clip_norm": 2.0,
     "validate_every_updates": 20,
+    "select_by": "recall_sum",
     "patience_validations": 100,
     "max_epochs": 20,
     "precision": "f32",
 }
+OWN = {
+    "alternating": {"caption_caption_probability": 0.5, "caption_caption_below_loss": "none"},
+    "joint": {
+        "beta": 0.5,
+        "contrastive_terms": "all",
+        "violations": "sum",
+        "vocabulary": "per_language",
+        "recurrent_sharing": "per_language",
+        "projection": "shared",
+    },
+    "mixed": {
+        "lexicon": "tiny",
+        "lexicon_protocol": "clean",
+        "alignment_every_updates": 7,
+        "alignment_learning_rate": 1.0,
+        "alignment_neighbours": 3,
+        "violations": "sum",
+        "vocabulary": "per_language",
+        "orthogonal_map": True,
+    },
+    "two_branch": {
+        "captions_per_image": 2,
+        "caption_image_weight": 1.5,
+        "image_caption_weight": 1.0,
+        "same_language_weight": 0.05,
+        "sentence_neighbourhood_weight": 1.0,
+        "word_neighbourhood_weight": 1.0,
+        "classifier_weight": 1e-3,
+        "anchor_weight": 5e-7,
+        "pretraining_epochs": 1,
+        "violations": 10,
+        "vocabulary": "per_language",
+        "universal_dim": 12,
+        "projection": "shared",
+        "image_hidden_dims": [20],
+        "recurrent": "lstm",
+    },
+}
 IMAGES = 6
 
 
-def recipe(**changes):
-    return Recipe(**(RECIPE | changes))
+def recipe(objective="alternating", **changes):
+    """Return a recipe of the objective, small enough for six images."""
+    values = COMMON | OWN[objective] | {"objective": objective} | changes
+    return RECIPE.validate_python(values)
 
 
 def features(seed=0):
@@ -71,3 +127,22 @@ def pairs(set_name="tiny"):
         for position in range(2)
     ]
     return pd.DataFrame(rows)
+
+
+def lexicon():
+    """Return translations of the words that name an image, in both folds of both protocols."""
+    return pd.DataFrame(
+        [
+            {
+                "source_language": "de",
+                "target_language": "en",
+                "source_word": f"de{number}",
+                "target_word": f"en{number}",
+                "fold": fold,
+                "protocol": protocol,
+            }
+            for number in range(IMAGES)
+            for fold in ("train", "test")
+            for protocol in ("paper", "clean")
+        ]
+    )

@@ -9,15 +9,20 @@ The raw folder holds, as far as the languages need them:
 - ``coco-cn_{train,val,test}.txt``, ``imageid.human-written-caption.txt`` and
   ``imageid.manually-translated-caption.txt`` of COCO-CN (Li et al. 2019), version 201805.
 
-The two ways to split are unrelated: what one tests on, the other may train on.
+The ways to split are unrelated: what one tests on, another may train on.
 """
 
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows, language_problems
 from pipeline_lib.corpora.files import clean_column, note_lines, note_rows, read_json, read_lines
+
+LANGUAGES = ("en", "ja", "zh")
 
 JAPANESE = {
     "none": (),
@@ -43,16 +48,23 @@ _CN_CAPTION_FORM = "<image>#<number>, a blank or tab, and the caption"
 
 
 def read_coco(
-    raw: Path, dataset: str, *, languages: list[str], japanese: str, splits: str
+    raw: Path,
+    dataset: str,
+    *,
+    languages: list[str],
+    japanese: str,
+    splits: str | Mapping[str, int],
 ) -> Corpus:
     """Read COCO captions in English, Japanese and Chinese.
 
     Args:
         raw: Folder that holds the files named above.
         dataset: Name of the data set.
-        languages: Some of en, ja, zh.
+        languages: Some of :data:`LANGUAGES`.
         japanese: Entry of :data:`JAPANESE`.
-        splits: ``karpathy``: all images in his splits; ``coco_cn``: COCO-CN's images in its own.
+        splits: ``karpathy``: all images in his splits; ``coco_cn``: COCO-CN's images in its own;
+            or numbers of images ``val`` and ``test`` to draw, with ``seed``, among those that
+            have captions in all three languages (Kim et al. 2020), the rest being ``train``.
 
     Returns:
         The corpus; image paths are such as ``val2014/COCO_val2014_000000391895.jpg``.
@@ -60,15 +72,21 @@ def read_coco(
     Raises:
         ContractError: Lists every problem with its file and line, or place in the JSON.
     """
-    problems = list(language_problems(languages, ("en", "ja", "zh")))
+    problems = list(language_problems(languages, LANGUAGES))
     photos, english = _karpathy(raw / "dataset_coco.json", problems)
-    chosen = photos if splits == "karpathy" else _coco_cn_splits(raw, photos, problems)
-    tables = [english.assign(language="en", annotation="caption")] if "en" in languages else []
-    if "ja" in languages:
-        tables += _japanese(raw, japanese, photos, problems)
-    if "zh" in languages:
-        tables += _chinese(raw, photos, problems)
-    captions = [_rows(table.merge(chosen, on="key"), dataset) for table in tables]
+    needed = LANGUAGES if isinstance(splits, Mapping) else languages
+    tables = {"en": [english.assign(language="en", annotation="caption")]}
+    if "ja" in needed:
+        tables["ja"] = _japanese(raw, japanese, photos, problems)
+    if "zh" in needed:
+        tables["zh"] = _chinese(raw, photos, problems)
+    chosen = _split(raw, photos, tables, splits, problems)
+    captions = [
+        _rows(table.merge(chosen, on="key"), dataset)
+        for language in tables
+        if language in languages
+        for table in tables[language]
+    ]
     return assemble(captions, chosen, dataset, raw, problems)
 
 
@@ -145,6 +163,21 @@ def _chinese(raw: Path, photos: pd.DataFrame, problems: list[str]) -> list[pd.Da
     return tables
 
 
+def _split(
+    raw: Path,
+    photos: pd.DataFrame,
+    tables: Mapping[str, list[pd.DataFrame]],
+    splits: str | Mapping[str, int],
+    problems: list[str],
+) -> pd.DataFrame:
+    """Return the photos to use, with their splits."""
+    if splits == "coco_cn":
+        return _coco_cn_splits(raw, photos, problems)
+    if splits == "karpathy":
+        return photos
+    return _shared_images_splits(photos, pd.concat(chain(*tables.values())), splits, problems)
+
+
 def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
     """Return COCO-CN's images with its splits."""
     tables = []
@@ -157,6 +190,24 @@ def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.
     for path, again in listed[listed["key"].duplicated()].groupby("list"):
         note_rows(problems, Path(path), again, "content", "each image in one split, once")
     return photos.drop(columns="split").merge(listed.drop_duplicates("key"), on="key")
+
+
+def _shared_images_splits(
+    photos: pd.DataFrame, captions: pd.DataFrame, sizes: Mapping[str, int], problems: list[str]
+) -> pd.DataFrame:
+    """Return all photos; those held out have captions, not only translations, in all languages."""
+    written = captions[captions["annotation"] == "caption"]
+    count = written.groupby("key")["language"].nunique()
+    shared = np.sort(count.index[count == len(LANGUAGES)].to_numpy(str))
+    val, test = sizes["val"], sizes["test"]
+    if not problems and len(shared) < val + test:
+        problems.append(
+            f"splits: expected {val} + {test} images with captions in {', '.join(LANGUAGES)} to "
+            f"draw, found {len(shared)}"
+        )
+    drawn = np.random.default_rng(sizes["seed"]).permutation(shared)
+    split = dict.fromkeys(drawn[:val], "val") | dict.fromkeys(drawn[val : val + test], "test")
+    return photos.assign(split=photos["key"].map(split).fillna("train"))
 
 
 def _cn_lines(path: Path, pattern: str, form: str, problems: list[str]) -> pd.DataFrame:

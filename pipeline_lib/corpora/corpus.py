@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract import CAPTIONS, IMAGES, check_images, raise_problems
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import CAPTIONS, IMAGES, check_images
 
 CAPTION_COLUMNS = [name for name in CAPTIONS.names if name != "tokens"]
 """Columns of a corpus' captions: the contract's, before tokenisation."""

@@ -8,6 +8,7 @@ source. The descriptions of an image are sorted by length, position 0 being the 
 Task 2's ``test_2017_images.txt`` is never read: it repeats the 2018 list and has no descriptions.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +64,14 @@ SPLITS = (
 )
 
 
-def read_multi30k(raw: Path, dataset: str, *, languages: list[str], splits: list[str]) -> Corpus:
+def read_multi30k(
+    raw: Path,
+    dataset: str,
+    *,
+    languages: list[str],
+    splits: list[str],
+    validation_images: int | str = "all",
+) -> Corpus:
     """Read a clone of the Multi30k repository; its text files may be gzipped or not.
 
     Args:
@@ -71,15 +79,23 @@ def read_multi30k(raw: Path, dataset: str, *, languages: list[str], splits: list
         dataset: Name of the data set.
         languages: Some of :data:`LANGUAGES`. Translations name their source if ``en`` is one.
         splits: Names of the :data:`SPLITS` to read: those whose images are there.
+        validation_images: ``all``, or how many of the first images of ``val`` remain in it; the
+            others become ``test`` (Calixto et al. 2017, §4).
 
     Raises:
         ContractError: Lists every missing, unequally long or ill-encoded file, every line of an
-            image list that is no image or is listed twice, and every sentence of task 1 that is
-            none of its image's descriptions.
+            image list that is no image or is listed twice, every sentence of task 1 that is
+            none of its image's descriptions, and a validation split that cannot be divided.
     """
     problems = list(language_problems(languages, LANGUAGES))
     chosen = tuple(split for split in SPLITS if split.name in splits)
     captions, photos = read_splits(raw, dataset, languages, chosen, problems)
+    if validation_images != "all":
+        validation = photos.loc[photos["split"] == "val", "image_id"]
+        problems += _division_problems(validation, validation_images, splits)
+        moved = validation.iloc[validation_images:]
+        captions = [_moved_to_test(block, moved) for block in captions]
+        photos = _moved_to_test(photos, moved)
     return assemble(captions, photos, dataset, raw, problems)
 
 
@@ -105,6 +121,20 @@ def read_splits(
     for path, again in everything[repeated].groupby("list"):
         note_rows(problems, Path(path), again, "image_id", "each image in one split, once")
     return captions, everything.drop_duplicates("image_id")
+
+
+def _division_problems(
+    validation: pd.Series, validation_images: int, splits: list[str]
+) -> Iterator[str]:
+    if "val" not in splits or "test" in splits:
+        yield f"splits: expected val, whose last images become test, and no test; found {splits}"
+    elif len(validation) and validation_images >= len(validation):
+        yield f"validation_images: expected less than val's {len(validation)} or all, found more"
+
+
+def _moved_to_test(rows: pd.DataFrame, images: pd.Series) -> pd.DataFrame:
+    """Return rows with ``image_id`` and ``split``, those of some images in the split ``test``."""
+    return rows.assign(split=rows["split"].mask(rows["image_id"].isin(images), "test"))
 
 
 def _photos(raw: Path, split: Split, problems: list[str]) -> pd.DataFrame:

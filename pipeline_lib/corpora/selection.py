@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract import raise_problems
+from pipeline_lib.contract.problems import raise_problems
 
 
 def select(

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract import ANNOTATIONS
+from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
 from pipeline_lib.corpora.files import clean_column, note_rows, read_table
 

@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pipeline_lib.contract import ContractError, Embeddings, Features
+from pipeline_lib.contract.embeddings import Embeddings
+from pipeline_lib.contract.features import Features
 from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.training.corpus import feature_rows
 
 
 def embed_split(
@@ -15,20 +17,14 @@ def embed_split(
 
     Args:
         model: A trained model.
-        captions: Captions of the split (contract.CAPTIONS); other languages are left out.
-        images: Images of the split (contract.IMAGES).
+        captions: Captions of the split (contract.tables.CAPTIONS); other languages are left out.
+        images: Images of the split (contract.tables.IMAGES).
         features: Features of at least these images.
 
     Raises:
         ContractError: If an image has no features.
     """
-    rows = pd.Index(features.image_ids).get_indexer(images["image_id"])
-    if (rows < 0).any():
-        absent = images["image_id"][rows < 0]
-        raise ContractError(
-            f"{len(absent)} images to evaluate on have no features (first: {absent.iloc[0]!r}). "
-            "The recipe's features or more_features must be those of its dataset."
-        )
+    rows = feature_rows(pd.Index(images["image_id"]), features)
     captions = captions[captions["language"].isin(model.recipe.languages)]
     image_vectors = model.embed_features(torch.from_numpy(features.vectors[rows]))
     by_language = [

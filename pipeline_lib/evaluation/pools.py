@@ -3,9 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract import ContractError, Embeddings
+from pipeline_lib.contract.embeddings import Embeddings
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval import retrieval_scores
-from pipeline_lib.settings import RetrievalEvaluation
+from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.settings.evaluations import RetrievalEvaluation
 
 DECIMALS = 4
 
@@ -15,6 +17,7 @@ def retrieval_report(
     captions: pd.DataFrame,
     pools: dict[str, str],
     settings: RetrievalEvaluation,
+    similarity: str,
 ) -> dict[str, object]:
     """Score every seed's vectors in every language's pool.
 
@@ -23,6 +26,7 @@ def retrieval_report(
         captions: Captions of the data set (contract.CAPTIONS).
         pools: The kind of annotation that is ranked, per language.
         settings: Split and bootstrap settings.
+        similarity: A key of :data:`scores.SCORES`.
 
     Returns:
         ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
@@ -31,7 +35,9 @@ def retrieval_report(
     captions = captions[captions["split"] == settings.split]
     per_seed = {
         str(seed): {
-            language: _rounded(_score(vectors, _pool(captions, language, kind), settings))
+            language: _rounded(
+                _score(vectors, _pool(captions, language, kind), settings, similarity)
+            )
             for language, kind in sorted(pools.items())
         }
         for seed, vectors in sorted(embeddings.items())
@@ -50,7 +56,7 @@ def _pool(captions: pd.DataFrame, language: str, kind: str) -> pd.DataFrame:
 
 
 def _score(
-    vectors: Embeddings, pool: pd.DataFrame, settings: RetrievalEvaluation
+    vectors: Embeddings, pool: pd.DataFrame, settings: RetrievalEvaluation, similarity: str
 ) -> dict[str, object]:
     rows = pd.Index(vectors.caption_ids).get_indexer(pool["caption_id"])
     if (rows < 0).any():
@@ -64,6 +70,7 @@ def _score(
         resamples=settings.bootstrap_samples,
         confidence=settings.confidence,
         seed=settings.seed,
+        scores=SCORES[similarity],
     )
 
 

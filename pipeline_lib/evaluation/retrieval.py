@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline_lib.contract import raise_problems
+from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.evaluation.ranking import Scores, bidirectional_ranks, dot_products
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_ratios
 
@@ -95,28 +95,46 @@ def summarise(
         ``sum_of_recalls`` of the six and ``mean_recall``, also with intervals. JSON-serialisable.
     """
     n_images, n_captions = len(ranks.image_to_text), len(ranks.text_to_image)
-    recalls = np.array([*_recalls(ranks.image_to_text), *_recalls(ranks.text_to_image)])
-    draws = _bootstrapped_recalls(ranks, resamples, seed)
+    values = np.array([*recalls(ranks.image_to_text), *recalls(ranks.text_to_image)])
+    # Both directions have the same images and seed, so they share their draws.
+    draws = np.hstack(
+        [
+            bootstrapped_recalls(ranks.image_to_text, np.arange(n_images), resamples, seed),
+            bootstrapped_recalls(ranks.text_to_image, ranks.caption_image, resamples, seed),
+        ]
+    )
     intervals = bootstrap_interval(draws, confidence).T.tolist()
     total = bootstrap_interval(draws.sum(axis=1), confidence)
     k = len(CUTOFFS)
     return {
-        "image_to_text": _direction(ranks.image_to_text, intervals[:k], n_captions),
-        "text_to_image": _direction(ranks.text_to_image, intervals[k:], n_images),
-        "sum_of_recalls": float(recalls.sum()),
+        "image_to_text": direction_scores(ranks.image_to_text, intervals[:k], n_captions),
+        "text_to_image": direction_scores(ranks.text_to_image, intervals[k:], n_images),
+        "sum_of_recalls": float(values.sum()),
         "sum_of_recalls_interval": total.tolist(),
-        "mean_recall": float(recalls.mean()),
-        "mean_recall_interval": (total / len(recalls)).tolist(),
+        "mean_recall": float(values.mean()),
+        "mean_recall_interval": (total / len(values)).tolist(),
     }
 
 
-def _direction(
+def recalls(ranks: np.ndarray) -> list[float]:
+    """Return the share of ranks within each of :data:`CUTOFFS`, in per cent."""
+    return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
+
+
+def direction_scores(
     ranks: np.ndarray, intervals: list[list[float]], n_candidates: int
 ) -> dict[str, object]:
-    recalls = {f"r{k}": value for k, value in zip(CUTOFFS, _recalls(ranks), strict=True)}
+    """Summarise the ranks of one direction.
+
+    Args:
+        ranks: One rank per query ``[queries]``.
+        intervals: Bounds ``[low, high]`` of the recall at each of :data:`CUTOFFS`.
+        n_candidates: Size of the pool that was ranked.
+    """
+    values = {f"r{k}": value for k, value in zip(CUTOFFS, recalls(ranks), strict=True)}
     bounds = {f"r{k}_interval": bound for k, bound in zip(CUTOFFS, intervals, strict=True)}
     return {
-        **recalls,
+        **values,
         **bounds,
         # The field's convention for an even number of queries: floor, counting from 0, then + 1.
         "median_rank": int(np.floor(np.median(ranks - 1))) + 1,
@@ -126,22 +144,21 @@ def _direction(
     }
 
 
-def _recalls(ranks: np.ndarray) -> list[float]:
-    return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
+def bootstrapped_recalls(
+    ranks: np.ndarray, query_unit: np.ndarray, resamples: int, seed: int
+) -> np.ndarray:
+    """Return R@K in per cent ``[resamples, cutoffs]`` of queries drawn unit by unit.
 
-
-def _bootstrapped_recalls(ranks: RetrievalRanks, resamples: int, seed: int) -> np.ndarray:
-    """Return R@K in per cent ``[resamples, 2 x cutoffs]``, image-to-text first."""
-    n_images = len(ranks.image_to_text)
-    per_image = np.bincount(ranks.caption_image, minlength=n_images)
-    image_hits = [ranks.image_to_text <= k for k in CUTOFFS]
-    caption_hits = [
-        np.bincount(ranks.caption_image, weights=ranks.text_to_image <= k, minlength=n_images)
-        for k in CUTOFFS
-    ]
-    counts = [np.ones(n_images)] * len(CUTOFFS) + [per_image] * len(CUTOFFS)
-    sums = np.stack([*image_hits, *caption_hits], axis=1)
-    return 100 * bootstrap_ratios(sums, np.stack(counts, axis=1), resamples, seed)
+    Args:
+        ranks: One rank per query ``[queries]``.
+        query_unit: What each query is drawn with, its image as a rule ``[queries]``.
+        resamples: Bootstrap draws.
+        seed: Seed of the draws.
+    """
+    _, unit = np.unique(query_unit, return_inverse=True)
+    hits = np.stack([np.bincount(unit, weights=ranks <= k) for k in CUTOFFS], axis=1)
+    counts = np.repeat(np.bincount(unit)[:, None], len(CUTOFFS), axis=1)
+    return 100 * bootstrap_ratios(hits, counts, resamples, seed)
 
 
 def _pool_problems(

@@ -1,13 +1,52 @@
-"""How sure a score is: bootstrap confidence intervals and a paired test, both over images.
+"""How sure a score is: bootstrap intervals and paired tests, for every task.
 
 The captions of one image are not independent, so the image is the unit that is drawn: its queries
-stay together. A score is then a ratio of sums over images, such as hits / queries.
+stay together. Where there are no images, a unit is a pair of sentences or a segment. A score is a
+function of sums over units: hits / queries, or BLEU of summed n-gram counts.
 """
+
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
+Score = Callable[[np.ndarray], np.ndarray]
+"""Scores of summed statistics: ``[draws, statistics] -> [draws]``."""
+
 _BATCH = 500
-"""Draws per step: bounds memory at ``_BATCH x images`` numbers."""
+"""Draws per step: bounds memory at ``_BATCH x units`` numbers."""
+
+_ROUNDING = 1e-12
+"""Share by which equal differences of scores may come out unequal."""
+
+
+def bootstrap_counts(units: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Draw ``units`` units with replacement, again and again.
+
+    Args:
+        units: How many there are.
+        resamples: How many times to draw all of them.
+        seed: Seed of the draws; with equally many units, equal draws.
+
+    Yields:
+        How often each unit was drawn, ``float64 [some resamples, units]``; together all of them.
+    """
+    generator = np.random.default_rng(seed)
+    for start in range(0, resamples, _BATCH):
+        rows = min(_BATCH, resamples - start)
+        drawn = generator.integers(0, units, (rows, units))
+        drawn += np.arange(rows)[:, None] * units
+        counts = np.bincount(drawn.ravel(), minlength=rows * units)
+        yield counts.reshape(rows, units).astype(np.float64)
+
+
+def bootstrap_totals(statistics: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """Sum the statistics ``[units, statistics]`` of each draw, ``[resamples, statistics]``.
+
+    Two systems that are measured on the same units in the same order share the draws of a seed.
+    """
+    statistics = statistics.astype(np.float64)
+    draws = bootstrap_counts(len(statistics), resamples, seed)
+    return np.vstack([counts @ statistics for counts in draws])
 
 
 def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
@@ -33,14 +72,7 @@ def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, resamples: int, seed:
             "expected sums and counts [images, statistics] with a query for each image, found "
             f"{sums.shape} and {counts.shape}, smallest count {counts.min(initial=0)}"
         )
-    generator = np.random.default_rng(seed)
-    both = np.hstack([sums, counts]).astype(np.float64)
-    totals = np.vstack(
-        [
-            _draws(len(sums), min(_BATCH, resamples - start), generator) @ both
-            for start in range(0, resamples, _BATCH)
-        ]
-    )
+    totals = bootstrap_totals(np.hstack([sums, counts]), resamples, seed)
     return totals[:, : sums.shape[1]] / totals[:, sums.shape[1] :]
 
 
@@ -84,25 +116,90 @@ def paired_test(
         )
     if hits_a.dtype != bool or hits_b.dtype != bool:
         raise ValueError(f"expected boolean hits, found {hits_a.dtype} and {hits_b.dtype}")
-    difference = _sums_by_image(hits_a.astype(np.int64) - hits_b, query_image)
-    difference = difference[difference != 0]
+    hits = [_sums_by_image(side, query_image)[:, None] for side in (hits_a, hits_b)]
+    return randomisation_test(*hits, _only_statistic, permutations, seed)
+
+
+def randomisation_test(
+    statistics_a: np.ndarray,
+    statistics_b: np.ndarray,
+    score: Score,
+    permutations: int,
+    seed: int,
+) -> float:
+    """Test whether two systems differ in a score of summed statistics, by swapping units.
+
+    Approximate randomisation (Noreen 1989; Riezler and Maxwell 2005): under the null hypothesis
+    each unit's outputs could as well have come from the other system. Two-sided; the observed
+    labelling counts as one of the draws, which keeps p above zero (Phipson and Smyth 2010).
+
+    Args:
+        statistics_a: What system a contributes to the score on each unit ``[units, statistics]``.
+        statistics_b: The same for system b, on the same units in the same order.
+        score: Turns sums over units into scores.
+        permutations: How many times to swap units at random.
+        seed: Seed of the swaps.
+
+    Returns:
+        The p-value, in (0, 1].
+
+    Raises:
+        ValueError: The systems were not measured on the same units and statistics.
+    """
+    if statistics_a.shape != statistics_b.shape or statistics_a.ndim != 2:
+        raise ValueError(
+            "expected the same [units, statistics] of both systems, found "
+            f"{statistics_a.shape} and {statistics_b.shape}"
+        )
+    moved = statistics_b.astype(np.float64) - statistics_a
+    moved = moved[moved.any(axis=1)]
+    totals = [
+        statistics.sum(axis=0, dtype=np.float64) for statistics in (statistics_a, statistics_b)
+    ]
+    observed = np.subtract(*(score(total[None]) for total in totals)).item()
     generator = np.random.default_rng(seed)
     extreme = 1
     for start in range(0, permutations, _BATCH):
-        shape = (min(_BATCH, permutations - start), len(difference))
-        flipped = generator.integers(0, 2, shape, dtype=np.int8).astype(np.float64) @ difference
-        # Whole numbers in float64 are exact, so equal sums are found equal.
-        tossed = difference.sum() - 2 * flipped
-        extreme += int((abs(tossed) >= abs(difference.sum())).sum())
+        shape = (min(_BATCH, permutations - start), len(moved))
+        swapped = generator.integers(0, 2, shape, dtype=np.int8).astype(np.float64) @ moved
+        tossed = score(totals[0] + swapped) - score(totals[1] - swapped)
+        extreme += int((abs(tossed) >= abs(observed) * (1 - _ROUNDING)).sum())
     return extreme / (permutations + 1)
 
 
-def _draws(images: int, resamples: int, generator: np.random.Generator) -> np.ndarray:
-    """Return how often each image was drawn, ``float64 [resamples, images]``."""
-    drawn = generator.integers(0, images, (resamples, images))
-    drawn += np.arange(resamples)[:, None] * images
-    counts = np.bincount(drawn.ravel(), minlength=resamples * images)
-    return counts.reshape(resamples, images).astype(np.float64)
+def bootstrap_difference(
+    draws_a: np.ndarray, draws_b: np.ndarray, confidence: float
+) -> dict[str, object]:
+    """Compare two systems by their bootstrapped scores.
+
+    The p-value is two-sided and by the percentile method: twice the share of draws in which the
+    difference has the less frequent sign (Efron and Tibshirani 1993, chapters 13 and 15; one-sided,
+    it is the paired bootstrap of Koehn 2004). It suits scores that are not sums over units, such
+    as rank correlation; prefer :func:`randomisation_test` for those that are.
+
+    Args:
+        draws_a: Scores of system a ``[resamples]``.
+        draws_b: Scores of system b on the same units, from the same seed ``[resamples]``.
+        confidence: Level of the interval, such as 0.95.
+
+    Returns:
+        ``interval`` of a - b and ``p``.
+
+    Raises:
+        ValueError: The systems do not have equally many draws.
+    """
+    if draws_a.shape != draws_b.shape or draws_a.ndim != 1:
+        raise ValueError(f"expected equal draws [n], found {draws_a.shape} and {draws_b.shape}")
+    difference = draws_a - draws_b
+    rarer = min((difference >= 0).sum(), (difference <= 0).sum())
+    return {
+        "interval": bootstrap_interval(difference, confidence).tolist(),
+        "p": min(1.0, 2 * float(rarer + 1) / (len(difference) + 1)),
+    }
+
+
+def _only_statistic(totals: np.ndarray) -> np.ndarray:
+    return totals[:, 0]
 
 
 def _sums_by_image(values: np.ndarray, query_image: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import torchvision
 from efficientnet_lite_pytorch import EfficientNet
 from torch import nn
 
-from pipeline_lib.contract import ContractError
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.weights import WeightsFile, read_state_dict
 
 Channels = tuple[float, float, float]

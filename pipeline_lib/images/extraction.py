@@ -14,7 +14,9 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from pipeline_lib import contract
+from pipeline_lib.contract.features import Features, write_features
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import check_images
 from pipeline_lib.images.backbones import BACKBONES, load_encoder
 from pipeline_lib.images.batches import FeatureStore, load_batches
 from pipeline_lib.images.decoding import decode
@@ -57,10 +59,10 @@ def extract(
     At most three batches of images are in memory.
 
     Args:
-        images: Table of schema :data:`~pipeline_lib.contract.IMAGES`.
+        images: Table of schema :data:`~pipeline_lib.contract.tables.IMAGES`.
         folder: What the table's paths are relative to.
         settings: See :class:`ExtractorSettings`.
-        output: Features file to publish, of :func:`~pipeline_lib.contract.write_features`.
+        output: Features file to publish, of :func:`~pipeline_lib.contract.features.write_features`.
         resume: Folder of unfinished work. Batches found there are kept if their images, the
             settings and the code are the same. The caller deletes it when all is published.
 
@@ -69,7 +71,7 @@ def extract(
             nothing published and the work kept: every image that could not be used.
     """
     folder = Path(folder)
-    contract.raise_problems(output, _problems_before_work(images, folder, settings))
+    raise_problems(output, _problems_before_work(images, folder, settings))
     weights = find_weights(settings.backbone, settings.weights)
     crops = TRANSFORMS[settings.transform].crops
     encoder = load_encoder(settings.backbone, weights, settings.crop)
@@ -78,9 +80,9 @@ def extract(
     keys = _batch_keys(images, folder, settings.batch_size, attributes)
     store = FeatureStore(Path(resume), keys, len(images), BACKBONES[settings.backbone].dim)
     try:
-        contract.raise_problems(output, encode_images(images, folder, settings, runtime, store))
+        raise_problems(output, encode_images(images, folder, settings, runtime, store))
         ids = images["image_id"].to_numpy(object)
-        contract.write_features(contract.Features(ids, store.read(), attributes), output)
+        write_features(Features(ids, store.read(), attributes), output)
     finally:
         store.close()
 
@@ -91,7 +93,7 @@ def _problems_before_work(
     yield from _unknown_names(settings)
     if settings.transform != "squash" and settings.resize < settings.crop:
         yield f"resize: expected at least crop ({settings.crop}), found {settings.resize}"
-    yield from contract.check_images(images)
+    yield from check_images(images)
     if not folder.is_dir():
         yield f"{folder}: expected the folder of images, which is not there"
         return

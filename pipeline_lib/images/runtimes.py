@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 import torch
 
+from pipeline_lib.device import best_device
 from pipeline_lib.images.backbones import ImageEncoder
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -44,8 +45,7 @@ def build_runtime(encoder: ImageEncoder, precision: str, rows: int, crop: int) -
         rows: Crops per forward pass.
         crop: Height and width of a crop in pixels.
     """
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    return RUNTIMES[device, precision](encoder.eval(), rows, crop)
+    return RUNTIMES[best_device().type, precision](encoder.eval(), rows, crop)
 
 
 def _torch_f32(device: str) -> Callable[[ImageEncoder, int, int], Runtime]:

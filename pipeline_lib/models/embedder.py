@@ -9,15 +9,23 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
+from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
 from pipeline_lib.models.similarity import SIMILARITIES
-from pipeline_lib.settings import Recipe
+from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
 from pipeline_lib.text.vocabulary import Vocabulary
 
 
 class Embedder(nn.Module):
     """The two encoders of one recipe and the similarity between their vectors."""
 
-    def __init__(self, recipe: Recipe, vocabulary: Vocabulary, feature_dim: int, seed: int) -> None:
+    def __init__(
+        self,
+        recipe: AnyRecipe,
+        vocabulary: Vocabulary,
+        feature_dim: int,
+        seed: int,
+        word_vectors: WordVectors | None = None,
+    ) -> None:
         """Make an untrained model.
 
         Args:
@@ -25,12 +33,21 @@ class Embedder(nn.Module):
             vocabulary: Of the training captions.
             feature_dim: Size of image features.
             seed: Of the initial weights.
+            word_vectors: What words start from; drawn like the other weights if None.
         """
         super().__init__()
         self.recipe, self.vocabulary, self.feature_dim = recipe, vocabulary, feature_dim
         generator = torch.Generator().manual_seed(seed)
-        self.image_encoder = ImageEncoder(feature_dim, recipe, generator)
-        self.sentence_encoder = SentenceEncoder(vocabulary, recipe, generator)
+        self.image_encoder = ImageEncoder(feature_dim, recipe)
+        self.sentence_encoder = SentenceEncoder(vocabulary, recipe)
+        INITIALIZATIONS[recipe.initialization](self.image_encoder, self.sentence_encoder, generator)
+        if recipe.objective == "two_branch" and recipe.classifier_weight:
+            dim = recipe.word_dim if recipe.universal_dim == "none" else recipe.universal_dim
+            self.language_classifier = nn.Linear(dim, len(recipe.languages))
+            nn.init.xavier_uniform_(self.language_classifier.weight, generator=generator)
+            nn.init.zeros_(self.language_classifier.bias)
+        if word_vectors is not None:
+            set_words(self.sentence_encoder, vocabulary, word_vectors, generator)
 
     @property
     def device(self) -> torch.device:
@@ -39,11 +56,15 @@ class Embedder(nn.Module):
 
     def image_vectors(self, features: Tensor) -> Tensor:
         """Embed features ``[images, feature_dim]`` as unit vectors ``[images, embed_dim]``."""
-        return F.normalize(self.image_encoder(features), dim=1)
+        return self._unit(self.image_encoder(features))
 
     def sentence_vectors(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
         """Embed sentences ``[sentences, steps]`` as unit vectors ``[sentences, embed_dim]``."""
-        return F.normalize(self.sentence_encoder(token_ids, lengths, language), dim=1)
+        return self._unit(self.sentence_encoder(token_ids, lengths, language))
+
+    def _unit(self, vectors: Tensor) -> Tensor:
+        unit = F.normalize(vectors, dim=1)
+        return unit.abs() if self.recipe.absolute else unit
 
     def scores(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the recipe's similarity of vectors ``[n, dim]`` and ``[m, dim]``: ``[n, m]``."""
@@ -86,7 +107,12 @@ class Embedder(nn.Module):
         description = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
         feature_dim = description.pop("feature_dim")
         vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-        model = cls(Recipe(**description), Vocabulary.from_json(vocabulary), feature_dim, seed=0)
+        model = cls(
+            RECIPE.validate_python(description),
+            Vocabulary.from_json(vocabulary),
+            feature_dim,
+            seed=0,
+        )
         model.load_state_dict(load_file(folder / "weights.safetensors"))
         return model.eval()
 

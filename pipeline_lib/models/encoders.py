@@ -1,61 +1,116 @@
 """Encoders of images and of sentences into the joint space."""
 
+from itertools import pairwise
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pipeline_lib.models.recurrent import SentenceGRU
-from pipeline_lib.settings import Recipe
+from pipeline_lib.models.recurrent import SentenceLayer
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import Vocabulary
 
-WORD_INIT = 0.1
-"""Word vectors start uniform in ±0.1, as in all code bases of the VSE lineage."""
+ALL = "all"
+"""Name of a layer that all languages share."""
 
 
 class ImageEncoder(nn.Module):
-    """One affine map from CNN features to the joint space (§3.1 of Kádár et al. 2019)."""
+    """Affine maps from CNN features to the joint space, with rectified layers between, if any.
 
-    def __init__(self, feature_dim: int, recipe: Recipe, generator: torch.Generator) -> None:
-        """Make the layer: Xavier-uniform weights, zero bias."""
+    One map in Kiros et al. 2014, Calixto et al. 2017 and Kádár et al. 2019; the two-branch network
+    of Wang et al. 2019 has one hidden layer, normalised over the batch.
+    """
+
+    def __init__(self, feature_dim: int, recipe: Recipe) -> None:
+        """Make the layers."""
         super().__init__()
         self.normalize_features = recipe.normalize_features
-        self.linear = nn.Linear(feature_dim, recipe.embed_dim)
-        nn.init.xavier_uniform_(self.linear.weight, generator=generator)
-        nn.init.zeros_(self.linear.bias)
+        dims = [feature_dim, *recipe.image_hidden_dims]
+        self.hidden = nn.Sequential(
+            *(
+                nn.Sequential(nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU())
+                for a, b in pairwise(dims)
+            )
+        )
+        self.dropout = nn.Dropout(recipe.image_dropout)
+        self.linear = nn.Linear(dims[-1], recipe.embed_dim)
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features ``[images, feature_dim]`` to vectors ``[images, embed_dim]``."""
         if self.normalize_features:
             features = F.normalize(features, dim=1)
-        return self.linear(features)
+        return self.linear(self.dropout(self.hidden(features)))
 
 
 class SentenceEncoder(nn.Module):
-    """Word vectors and a GRU whose final state is the sentence (§3.1 of Kádár et al. 2019).
+    """Word vectors, their map into one space, a recurrent layer, and a projection of its state.
 
-    All languages share the GRU. With a pooled vocabulary they share word vectors too, so that a
-    form that occurs in two languages has one vector.
+    Each of them is shared by all languages or one per language, as the recipe says. With a pooled
+    vocabulary a form that occurs in two languages has one vector (§3.1 of Kádár et al. 2019).
     """
 
-    def __init__(self, vocabulary: Vocabulary, recipe: Recipe, generator: torch.Generator) -> None:
-        """Make word vectors (one table, or one per language) and the GRU."""
+    def __init__(self, vocabulary: Vocabulary, recipe: Recipe) -> None:
+        """Make the layers."""
         super().__init__()
-        self.pooled = recipe.vocabulary == "pooled"
-        tables = recipe.languages[:1] if self.pooled else recipe.languages
-        self.words = nn.ModuleDict(
+        each, shared = recipe.languages, [ALL]
+        tables = shared if recipe.vocabulary == "pooled" else each
+        sizes = {name: vocabulary.size(each[0] if name == ALL else name) for name in tables}
+        self.words = nn.ModuleDict({k: nn.Embedding(n, recipe.word_dim) for k, n in sizes.items()})
+        for table in self.words.values():
+            table.weight.requires_grad_(recipe.tune_words)
+        self.rotations = nn.ParameterDict(
+            {k: _rotation(recipe.word_dim) for k in each[1:] if recipe.orthogonal_map}
+        )
+        input_dim = recipe.word_dim
+        self.universal_maps = nn.ModuleDict()
+        if recipe.universal_dim != "none":
+            input_dim = recipe.universal_dim
+            self.universal_maps.update({k: nn.Linear(recipe.word_dim, input_dim) for k in each})
+        readers = shared if recipe.recurrent_sharing == "shared" else each
+        self.recurrent = nn.ModuleDict(
             {
-                language: nn.Embedding(vocabulary.size(language), recipe.word_dim)
-                for language in tables
+                k: SentenceLayer(recipe.recurrent, input_dim, recipe.hidden_dim, recipe.precision)
+                for k in readers
             }
         )
-        self.recurrent = SentenceGRU(recipe.word_dim, recipe.embed_dim, recipe.precision)
-        for table in self.words.values():
-            nn.init.uniform_(table.weight, -WORD_INIT, WORD_INIT, generator=generator)
-        bound = recipe.embed_dim**-0.5  # PyTorch's own initialisation, drawn from our generator
-        for weight in self.recurrent.gru.parameters():
-            nn.init.uniform_(weight, -bound, bound, generator=generator)
+        self.dropout = nn.Dropout(recipe.sentence_dropout)
+        projections = {"none": [], "shared": shared, "per_language": each}[recipe.projection]
+        self.projections = nn.ModuleDict(
+            {k: nn.Linear(recipe.hidden_dim, recipe.embed_dim) for k in projections}
+        )
 
     def forward(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
         """Encode ``token_ids [sentences, steps]`` of one language to ``[sentences, embed_dim]``."""
-        table = next(iter(self.words.values())) if self.pooled else self.words[language]
-        return self.recurrent(table, token_ids, lengths)
+        read = _of(self.recurrent, language)
+        states = self.dropout(read(lambda ids: self.embed(ids, language), token_ids, lengths))
+        return _of(self.projections, language)(states) if self.projections else states
+
+    def embed(self, ids: Tensor, language: str) -> Tensor:
+        """Return the vectors of words ``[words]`` as the recurrent layer reads them."""
+        words = self.word_table(language)(ids)
+        if language in self.rotations:
+            words = words @ self.rotations[language].T
+        return self.universal_maps[language](words) if self.universal_maps else words
+
+    def average(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
+        """Return the mean of each sentence's word vectors, pads left out (MULE's u)."""
+        inside = torch.arange(token_ids.shape[1])[None, :] < lengths[:, None]
+        inside = inside.to(token_ids.device)
+        types, occurrence = token_ids[inside].unique(return_inverse=True)
+        rows = torch.repeat_interleave(lengths.to(token_ids.device))
+        counts = torch.zeros(len(lengths), len(types), device=rows.device)
+        counts.index_put_((rows, occurrence), torch.ones_like(rows, dtype=counts.dtype), True)
+        return counts @ self.embed(types, language) / counts.sum(dim=1, keepdim=True)
+
+    def word_table(self, language: str) -> nn.Embedding:
+        """Return the word vectors of a language."""
+        return _of(self.words, language)
+
+
+def _of(layers: nn.ModuleDict, language: str) -> nn.Module:
+    return layers[ALL] if ALL in layers else layers[language]
+
+
+def _rotation(dim: int) -> nn.Parameter:
+    # Saved with the weights; moved by its own rule, never by the optimiser.
+    return nn.Parameter(torch.eye(dim), requires_grad=False)

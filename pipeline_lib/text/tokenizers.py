@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
 
-from pipeline_lib.contract import raise_problems
-from pipeline_lib.settings import SettingsError, Tokenizer
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.settings.strict import SettingsError
+from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.moses import moses_tokenizer, punctuation_normalizer
 
 Tokenize = Callable[[str], list[str]]

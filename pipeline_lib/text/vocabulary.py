@@ -12,7 +12,7 @@ from itertools import chain, repeat
 
 import numpy as np
 
-from pipeline_lib.contract import ContractError, raise_problems
+from pipeline_lib.contract.problems import ContractError, raise_problems
 
 SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 """Entries with ids 0, 1, 2, 3, in every table whatever its markers and rule for unknown words."""
@@ -92,6 +92,11 @@ class Vocabulary:
     def size(self, language: str) -> int:
         """Return the number of ids of ``language``, specials included."""
         return len(SPECIALS) + len(self._table(language))
+
+    def word_ids(self, words: Iterable[str], language: str) -> np.ndarray:
+        """Return the id of each word of ``language`` ``int64 [words]``, UNK where it has none."""
+        table = self._table(language)
+        return np.array([table.get(word, UNK) for word in words], np.int64)
 
     def encode(self, tokens: Sequence[str], language: str) -> list[int]:
         """Return the ids of one sentence, markers included; see :meth:`encode_all`."""

@@ -3,16 +3,18 @@
 Ids stay outside the tensors: captions of 145,000 sentences of 40 words are 23 MB of int32.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from pipeline_lib.contract import ContractError, Features
-from pipeline_lib.settings import Recipe
-from pipeline_lib.text.vocabulary import Vocabulary
+from pipeline_lib.contract.features import Features
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.text.vocabulary import UNK, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,21 @@ class Corpus:
     Attributes:
         features: Image features ``float32 [images, feature_dim]``.
         sentences: Captions of each (set, language).
+        lexicon: Ids of translated words ``int64 [pairs, 2]`` for each language but the recipe's
+            first, into which they are translated.
     """
 
     features: Tensor
     sentences: dict[tuple[str, str], Sentences]
+    lexicon: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> "Corpus":
         """Return the same corpus on ``device``."""
         moved = {key: value.to(device) for key, value in self.sentences.items()}
-        return Corpus(self.features.to(device), moved)
+        return Corpus(self.features.to(device), moved, self.lexicon)
 
 
-def build_vocabulary(pairs: pd.DataFrame, recipe: Recipe) -> Vocabulary:
+def build_vocabulary(pairs: pd.DataFrame, recipe: AnyRecipe) -> Vocabulary:
     """Build the vocabulary of the training captions; a caption in two sets counts once."""
     train = pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
     tokens = {
@@ -75,9 +80,22 @@ def build_vocabulary(pairs: pd.DataFrame, recipe: Recipe) -> Vocabulary:
 
 
 def build_corpus(
-    pairs: pd.DataFrame, split: str, features: Features, vocabulary: Vocabulary, recipe: Recipe
+    pairs: pd.DataFrame,
+    split: str,
+    features: Features,
+    vocabulary: Vocabulary,
+    recipe: AnyRecipe,
+    lexicon: pd.DataFrame | None = None,
 ) -> Corpus:
     """Encode one split's captions and gather its images' features.
+
+    Args:
+        pairs: Captions to choose from (contract.tables.PAIRS).
+        split: ``train`` or ``val``.
+        features: Of at least these images.
+        vocabulary: Encodes the captions.
+        recipe: Names the languages and the lexicon's protocol.
+        lexicon: Translations to learn from (contract.lexicons.LEXICON), if any.
 
     Raises:
         ContractError: If a language of the recipe has no caption, or an image no features.
@@ -85,12 +103,45 @@ def build_corpus(
     rows = pairs[(pairs["split"] == split) & pairs["language"].isin(recipe.languages)]
     _check_languages(rows, split, recipe)
     images = pd.Index(rows["image_id"].unique())
-    vectors = features.vectors[_feature_rows(images, features)]
+    vectors = features.vectors[feature_rows(images, features)]
     sentences = {
         key: _encode(group, images, vocabulary, key[1])
         for key, group in rows.groupby(["set", "language"], sort=True)
     }
-    return Corpus(torch.from_numpy(vectors), sentences)
+    words = {} if lexicon is None else encode_lexicon(lexicon, vocabulary, recipe)
+    return Corpus(torch.from_numpy(vectors), sentences, words)
+
+
+def encode_lexicon(
+    lexicon: pd.DataFrame, vocabulary: Vocabulary, recipe: AnyRecipe
+) -> dict[str, Tensor]:
+    """Return ids of words and of their translations into the recipe's first language.
+
+    Entries are read in both directions; those with a word out of vocabulary are left out.
+
+    Returns:
+        For each further language, ``int64 [entries, 2]``: its word, the first language's word.
+    """
+    if recipe.objective != "mixed":
+        return {}
+    rows = lexicon[(lexicon["fold"] == "train") & (lexicon["protocol"] == recipe.lexicon_protocol)]
+    pivot = recipe.languages[0]
+    there = rows[["source_language", "source_word", "target_language", "target_word"]]
+    back = there.set_axis(
+        ["target_language", "target_word", "source_language", "source_word"], axis=1
+    )
+    both = pd.concat([there, back[there.columns]])
+    both = both[both["target_language"] == pivot].drop_duplicates()
+    encoded = {}
+    for language in recipe.languages[1:]:
+        entries = both[both["source_language"] == language]
+        ids = [
+            vocabulary.word_ids(entries["source_word"], language),
+            vocabulary.word_ids(entries["target_word"], pivot),
+        ]
+        known = np.stack(ids, axis=1)
+        encoded[language] = torch.from_numpy(known[(known != UNK).all(axis=1)])
+    return encoded
 
 
 def join_features(first: Features, second: Features) -> Features:
@@ -110,7 +161,7 @@ def join_features(first: Features, second: Features) -> Features:
     )
 
 
-def _check_languages(rows: pd.DataFrame, split: str, recipe: Recipe) -> None:
+def _check_languages(rows: pd.DataFrame, split: str, recipe: AnyRecipe) -> None:
     missing = sorted(set(recipe.languages) - set(rows["language"]))
     if missing:
         raise ContractError(
@@ -119,12 +170,17 @@ def _check_languages(rows: pd.DataFrame, split: str, recipe: Recipe) -> None:
         )
 
 
-def _feature_rows(images: pd.Index, features: Features) -> np.ndarray:
+def feature_rows(images: pd.Index, features: Features) -> np.ndarray:
+    """Return the row of each image in the features ``[images]``.
+
+    Raises:
+        ContractError: If an image has none.
+    """
     rows = pd.Index(features.image_ids).get_indexer(images)
     if (rows < 0).any():
         absent = images[rows < 0]
         raise ContractError(
-            f"{len(absent)} images have captions but no features (first: {absent[0]!r}). "
+            f"{len(absent)} images have no features (first: {absent[0]!r}). "
             "Name the extractor of their data set in the recipe's features or more_features."
         )
     return rows

@@ -1,24 +1,27 @@
 """The update loop: alternate tasks, validate, keep the best weights, stop when they stay best."""
 
 import copy
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.settings import Recipe
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.corpus import Corpus
-from pipeline_lib.training.tasks import IMAGE_CAPTION, Task, build_tasks, choose_task
+from pipeline_lib.training.objectives import build_objective
+from pipeline_lib.training.tasks import History, Objective, State
 
-RECALL_SUM = "recall_sum"
+RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
+HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
 Validate = Callable[[Embedder], dict[str, float]]
-"""From a model to named scores on the validation split, :data:`RECALL_SUM` among them."""
+"""From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
 
 
 @dataclass
@@ -28,25 +31,27 @@ class Progress:
     Attributes:
         update: Updates done.
         taken: Batches taken from each task's stream.
-        validations_since_best: Validations since the best recall sum so far.
-        best: That recall sum.
-        history: One row per validation: update, epoch, mean losses, validation scores.
+        validations_since_best: Validations since the best one so far.
+        best: Its score, negated where lower is better.
+        history: One row per validation.
+        state: What the objective keeps.
     """
 
     update: int = 0
     taken: list[int] = field(default_factory=list)
     validations_since_best: int = 0
     best: float = float("-inf")
-    history: list[dict[str, float]] = field(default_factory=list)
+    history: History = field(default_factory=list)
+    state: State = field(default_factory=dict)
 
 
 def fit(
     model: Embedder, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
-) -> list[dict[str, float]]:
+) -> History:
     """Train ``model`` in place by its recipe and leave it with its best weights.
 
-    Early stopping as §3.1 of Kádár et al. 2019: no better sum of recalls for
-    ``patience_validations`` validations, one every ``validate_every_updates`` updates.
+    Early stopping as §3.1 of Kádár et al. 2019: no better score for ``patience_validations``
+    validations, one every ``validate_every_updates`` updates.
 
     Args:
         model: Untrained, on its device.
@@ -64,7 +69,8 @@ def fit(
         FloatingPointError: If the loss is NaN or infinite.
     """
     corpus = corpus.to(model.device)
-    run = _Run(model, build_tasks(corpus, model.recipe, seed), validate, seed, resume)
+    objective = build_objective(model, corpus, model.recipe, seed)
+    run = _Run(model, objective, validate, seed, resume)
     run.resume_if_possible()
     with tqdm(initial=run.progress.update, total=run.last_update, unit="update", desc=label) as bar:
         while not run.finished:
@@ -76,21 +82,22 @@ def fit(
 
 class _Run:
     def __init__(
-        self, model: Embedder, tasks: list[Task], validate: Validate, seed: int, resume: Path
+        self, model: Embedder, objective: Objective, validate: Validate, seed: int, resume: Path
     ) -> None:
-        self.model, self.tasks, self.validate, self.seed = model, tasks, validate, seed
-        self.recipe: Recipe = model.recipe
+        self.model, self.objective, self.validate, self.seed = model, objective, validate, seed
+        self.recipe = model.recipe
         self.checkpoint = resume / "checkpoint.pt"
-        self.optimizer = torch.optim.Adam(
-            model.parameters(), lr=self.recipe.learning_rate, fused=True
-        )
-        self.progress = Progress(taken=[0] * len(tasks))
+        self.tuned = [p for p in model.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.Adam(self.tuned, lr=self.recipe.learning_rate, fused=True)
+        self.progress = Progress(taken=[0] * len(objective.tasks))
         self.best_weights: dict[str, Tensor] = {}
-        self.last_update = self.recipe.max_epochs * self._updates_per_epoch()
+        epochs = self.recipe.max_epochs * objective.updates_per_epoch
+        self.last_update = objective.updates_before + epochs
+        every = self.recipe.validate_every_updates
+        self.validate_every = objective.updates_per_epoch if every == "epoch" else every
 
-    def _updates_per_epoch(self) -> int:
-        """Return the updates that pass once over all captions, caption–caption updates apart."""
-        return sum(t.stream.batches_per_epoch for t in self.tasks if t.kind == IMAGE_CAPTION)
+    def epoch(self, update: int) -> float:
+        return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
 
     @property
     def finished(self) -> bool:
@@ -108,46 +115,54 @@ class _Run:
 
     def train_until_validation(self, bar: tqdm) -> None:
         self.model.train()
-        every = self.recipe.validate_every_updates
-        stop = min(self.progress.update - self.progress.update % every + every, self.last_update)
+        every, update = self.validate_every, self.progress.update
+        stop = min(update - update % every + every, self.last_update)
         losses: dict[str, list[Tensor]] = defaultdict(list)
         while self.progress.update < stop:
             kind, loss = self._update()
             losses[kind].append(loss)
             bar.update()
-        self.progress.history.append(
-            {"update": stop, "epoch": round(stop / self._updates_per_epoch(), 3)}
-            | {f"loss_{kind}": _mean(values, kind) for kind, values in sorted(losses.items())}
-        )
+        means = {f"loss_{kind}": _mean(values, kind) for kind, values in sorted(losses.items())}
+        self.progress.history.append({"update": stop, "epoch": round(self.epoch(stop), 3)} | means)
 
     def _update(self) -> tuple[str, Tensor]:
-        number = choose_task(
-            self.tasks, self.recipe.caption_caption_probability, self.seed, self.progress.update
-        )
-        task = self.tasks[number]
-        rows = task.stream[self.progress.taken[number]]
+        progress, recipe = self.progress, self.recipe
+        # All chance of an update follows from its number: dropout and draws on every device too.
+        random = np.random.default_rng([self.seed, progress.update])
+        torch.manual_seed(int(random.integers(2**62)))
+        number = self.objective.choose(random, progress.update, progress.history)
+        task = self.objective.tasks[number]
+        rows = task.stream[progress.taken[number]]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate(progress.update)
         self.optimizer.zero_grad()
-        warming_up = self.progress.update < self.recipe.warmup_updates
-        violations = "sum" if warming_up else self.recipe.violations
-        loss = task.loss(self.model, rows, violations)
+        loss = task.loss(self.model, rows)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip_norm)
+        if recipe.clip_norm != "none":
+            torch.nn.utils.clip_grad_norm_(self.tuned, recipe.clip_norm)
         self.optimizer.step()
-        self.progress.taken[number] += 1
-        self.progress.update += 1
-        return task.kind, loss.detach() / len(rows)
+        progress.taken[number] += 1
+        progress.update += 1
+        self.objective.after_update(self.model, progress.update, progress.state)
+        return task.kind, loss.detach() / (len(rows) if task.per_item else 1)
+
+    def _learning_rate(self, update: int) -> float:
+        decays = bisect_right(sorted(self.recipe.decay_epochs), self.epoch(update))
+        return self.recipe.learning_rate * self.recipe.decay_factor**decays
 
     def validate_and_keep(self, bar: tqdm) -> None:
         self.model.eval()
         scores = self.validate(self.model)
         progress = self.progress
         progress.history[-1].update(scores)
-        if scores[RECALL_SUM] > progress.best:
-            progress.best, progress.validations_since_best = scores[RECALL_SUM], 0
+        by = self.recipe.select_by
+        score = scores[by] if HIGHER_IS_BETTER[by] else -scores[by]
+        if score > progress.best:
+            progress.best, progress.validations_since_best = score, 0
             self.best_weights = copy.deepcopy(self.model.state_dict())
         else:
             progress.validations_since_best += 1
-        bar.set_postfix_str(f"recall sum {scores[RECALL_SUM]:.1f}, best {progress.best:.1f}")
+        bar.set_postfix_str(f"{by} {scores[by]:.1f}, best {abs(progress.best):.1f}")
         save_checkpoint(
             self.checkpoint,
             {

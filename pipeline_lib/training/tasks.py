@@ -1,116 +1,93 @@
-"""What one update can train on: a batch of images and captions, or of captions in two languages."""
+"""What updates can train on: tasks, and the objective that chooses among them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.models.losses import bidirectional_hinge
-from pipeline_lib.settings import Recipe
-from pipeline_lib.training.batches import Stream, sentence_pairs
-from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.training.batches import Stream
+from pipeline_lib.training.corpus import Sentences
+
+History = list[dict[str, float]]
+"""One row per validation: update, epoch, mean loss of each kind of task, validation scores."""
+
+State = dict[str, list[float]]
+"""What an objective keeps from update to update; it travels in the checkpoint."""
 
 IMAGE_CAPTION = "image_caption"
-CAPTION_CAPTION = "caption_caption"
 
 
 @dataclass(frozen=True)
 class Task:
-    """One data set to draw batches from.
+    """One source of batches and the loss of a batch.
 
     Attributes:
-        kind: :data:`IMAGE_CAPTION` or :data:`CAPTION_CAPTION`.
-        name: Set and language(s), for the log.
+        kind: Under which its mean loss is logged.
+        name: Set and language(s).
         stream: Its batches.
-        loss: From the model, a batch of item indices and the violations that count to a scalar.
+        loss: From the model and a batch of item indices to a scalar.
+        per_item: The loss is a sum over items, and logged as their mean.
     """
 
     kind: str
     name: str
     stream: Stream
-    loss: Callable[[Embedder, Tensor, str], Tensor]
+    loss: Callable[[Embedder, Tensor], Tensor]
+    per_item: bool = True
 
 
-def build_tasks(corpus: Corpus, recipe: Recipe, seed: int) -> list[Task]:
-    """Make a task of each (set, language), and of each language pair of a set where c2c is on."""
-    tasks = [
-        _image_caption_task(corpus, key, recipe, (seed, number))
-        for number, key in enumerate(corpus.sentences)
-    ]
-    if recipe.caption_caption_probability == 0:
-        return tasks
-    pairs = [(a, b) for a, b in combinations(corpus.sentences, 2) if a[0] == b[0]]
-    for number, (a, b) in enumerate(pairs, start=len(tasks)):
-        task = _caption_caption_task(corpus, a, b, recipe, (seed, number))
-        tasks.extend([task] if task else [])
-    return tasks
+def uniform_choice(tasks: list[Task]) -> Callable[[np.random.Generator, int, History], int]:
+    """Return a rule that chooses any of the tasks, whatever has happened."""
+    return lambda random, _update, _history: int(random.integers(len(tasks)))
 
 
-def choose_task(tasks: list[Task], probability: float, seed: int, update: int) -> int:
-    """Return the index of the task that an update trains.
+@dataclass(frozen=True)
+class Objective:
+    """All tasks of a recipe, and when which is trained.
 
-    Caption–caption with the given probability, else image–caption; then one of that kind's data
-    sets uniformly (§2 of Kádár et al. 2019).
+    Attributes:
+        tasks: The tasks.
+        choose: From a random generator, the number of the update (from 0) and the history so far
+            to the index of the task to train.
+        updates_per_epoch: Updates that pass once over all captions (or images, where those are
+            the items).
+        updates_before: Updates of pre-training, before the first epoch.
+        after_update: Called with the model, the number of updates done and the state.
     """
-    random = np.random.default_rng([seed, update])
-    kind = CAPTION_CAPTION if random.random() < probability else IMAGE_CAPTION
-    eligible = [number for number, task in enumerate(tasks) if task.kind == kind]
-    return int(random.choice(eligible))
+
+    tasks: list[Task]
+    choose: Callable[[np.random.Generator, int, History], int]
+    updates_per_epoch: int
+    updates_before: int = 0
+    after_update: Callable[[Embedder, int, State], None] = lambda _model, _update, _state: None
 
 
-def _image_caption_task(
-    corpus: Corpus, key: tuple[str, str], recipe: Recipe, seed: tuple[int, int]
-) -> Task:
-    sentences, language = corpus.sentences[key], key[1]
-
-    def loss(model: Embedder, rows: Tensor, violations: str) -> Tensor:
-        captions, image_index = _embed(model, sentences, rows, language)
-        images = model.image_vectors(corpus.features[image_index])
-        scores = model.scores(images, captions)
-        return bidirectional_hinge(scores, image_index, recipe.margin, violations)
-
-    stream = _stream(sentences.lengths.numpy(), recipe, seed)
-    return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, loss)
+def embed_rows(model: Embedder, sentences: Sentences, rows: Tensor, language: str) -> Tensor:
+    """Return the vectors of some sentences ``[rows, dim]``."""
+    return model.sentence_vectors(*select_rows(sentences, rows), language)
 
 
-def _caption_caption_task(
-    corpus: Corpus,
-    a_key: tuple[str, str],
-    b_key: tuple[str, str],
-    recipe: Recipe,
-    seed: tuple[int, int],
-) -> Task | None:
-    a, b = corpus.sentences[a_key], corpus.sentences[b_key]
-    pairs = sentence_pairs(a, b)
-    if not len(pairs):  # the two languages describe disjoint images
-        return None
-    index = torch.from_numpy(pairs)
-
-    def loss(model: Embedder, rows: Tensor, violations: str) -> Tensor:
-        chosen = index[rows]
-        a_vectors, image_index = _embed(model, a, chosen[:, 0], a_key[1])
-        b_vectors, _ = _embed(model, b, chosen[:, 1], b_key[1])
-        scores = model.scores(a_vectors, b_vectors)
-        return bidirectional_hinge(scores, image_index, recipe.margin, violations)
-
-    lengths = a.lengths.numpy()[pairs[:, 0]] + b.lengths.numpy()[pairs[:, 1]]
-    name = f"{a_key[0]} {a_key[1]}-{b_key[1]}"
-    return Task(CAPTION_CAPTION, name, _stream(lengths, recipe, seed), loss)
-
-
-def _embed(
-    model: Embedder, sentences: Sentences, rows: Tensor, language: str
-) -> tuple[Tensor, Tensor]:
-    """Return the sentences' vectors and their images, padded to the batch's own longest."""
+def select_rows(sentences: Sentences, rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return token ids, padded to the longest of these sentences, and lengths."""
     lengths = sentences.lengths[rows]
     there = rows.to(sentences.token_ids.device)
-    token_ids = sentences.token_ids[there, : int(lengths.max())]
-    return model.sentence_vectors(token_ids, lengths, language), sentences.image_index[there]
+    return sentences.token_ids[there, : int(lengths.max())], lengths
 
 
-def _stream(lengths: np.ndarray, recipe: Recipe, seed: tuple[int, int]) -> Stream:
-    return Stream(lengths, recipe.batch_size, recipe.length_window_batches, seed)
+def images_of(sentences: Sentences, rows: Tensor) -> Tensor:
+    """Return the row of each sentence's image in the features."""
+    return sentences.image_index[rows.to(sentences.image_index.device)]
+
+
+def plan_batches(lengths: np.ndarray, recipe: Recipe, seed: tuple[int, ...]) -> Stream:
+    """Return the recipe's batches over items of these lengths ``[items]``."""
+    return Stream(np.asarray(lengths), recipe.batch_size, recipe.length_window_batches, seed)
+
+
+def present(rows: Tensor) -> Tensor:
+    """Return where an index is one, -1 being none, as positions ``[present]``."""
+    return torch.nonzero(rows >= 0)[:, 0]

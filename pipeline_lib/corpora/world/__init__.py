@@ -2,8 +2,9 @@
 
 ``concepts``, ``scenes``, ``messages``
     What can exist, one scene, and which part of a scene a sentence tells.
-``wording``, ``languages`` and one module per language
-    Sentences in six languages from one message.
+``wording``, ``patterns``, ``european``, ``languages`` and one module per language
+    Sentences in six languages from one message. A language is tables of words, patterns of
+    sentences and, where words change their form, a function that inflects.
 ``canvas``, ``palette``, ``people``, ``species``, ``animals``, ``things``, ``places``, ``layout``,
 ``drawing``
     The picture of a scene, in two styles.

@@ -1,8 +1,9 @@
 """Chinese sentences: measure words, place words before the verb."""
 
 from pipeline_lib.corpora.world.messages import predicate
+from pipeline_lib.corpora.world.patterns import of
 from pipeline_lib.corpora.world.scenes import Entity, Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Word
+from pipeline_lib.corpora.world.wording import Choose, Phrase, Word, tagged_first
 
 NUMERALS = {1: "一", 2: "两", 3: "三", 4: "四"}
 
@@ -68,7 +69,7 @@ ACTIONS = {
     "wave": ("挥手",),
     "fly": ("飞翔",),
 }
-STATES = {"sit": "坐", "stand": "站"}
+STATES = {"sit": "坐", "stand": "站", "hold": "拿"}
 RELATIONS = {
     "next_to": ("旁边",),
     "in_front_of": ("前面",),
@@ -89,81 +90,17 @@ PLACES = {
     "lake": ("湖边",),
     "bedroom": ("卧室 里",),
 }
-
-
-def clause(message: Scene, choose: Choose) -> Phrase:
-    """Say what one entity is like, does, and how it stands to a thing."""
-    place, phrase = _place(message, choose), _noun_phrase(message.entities[0], choose)
-    if message.relation == "hold":
-        held = [Word("拿", "hold"), "着", *_noun_phrase(message.entities[1], choose)]
-        return choose([[*_setting(place), *phrase, *held], [*phrase, *_at(place), *held]])
-    spot = _relation(message, choose)
-    action = predicate(message)
-    if action is None:
-        return _presence(phrase, spot, place, choose)
-    act = _act(action, choose, located=bool(spot or place))
-    if spot:
-        return [*_setting(place), *phrase, *_at(spot), *act]
-    plain = [*phrase, *_at(place), *act]
-    return choose([plain, [*_setting(place), *phrase, *_act(action, choose, located=False)]])
-
-
-def together(message: Scene, choose: Choose) -> Phrase:
-    """Say that two entities are there."""
-    first, second = (_noun_phrase(entity, choose) for entity in message.entities)
-    return _presence([*first, "和", *second], [], _place(message, choose), choose)
-
-
-def events(message: Scene, choose: Choose) -> Phrase:
-    """Say what two entities do."""
-    first, second = (
-        [*_noun_phrase(entity, choose), *_act(entity.action, choose, located=False)]
-        for entity in message.entities
-    )
-    joint = choose(["，", "，而"])
-    return [*_setting(_place(message, choose)), *first, joint, *second]
-
-
-def _presence(phrase: Phrase, spot: Phrase, place: Phrase, choose: Choose) -> Phrase:
-    if spot:
-        return [
-            *_setting(place),
-            *choose([[*phrase, *_at(spot)], [*spot, "有", *phrase]]),
-        ]
-    if place:
-        return choose([[*place, "有", *phrase], [*phrase, *_at(place)]])
-    return ["图片里有", *phrase]
-
-
-def _act(action: str, choose: Choose, *, located: bool) -> Phrase:
-    """Return the verb; where no place stands before it, an activity takes its own 在."""
-    if action in STATES:
-        return [Word(STATES[action], action), "着"]
-    verb, *object_ = choose(ACTIONS[action]).split()
-    act = [Word(verb, action), *object_]
-    return act if located else [choose(["在", "正在"]), *act]
-
-
-def _setting(place: Phrase) -> Phrase:
-    return ["在", *place, "，"] if place else []
-
-
-def _at(spot: Phrase) -> Phrase:
-    return ["在", *spot] if spot else []
-
-
-def _relation(message: Scene, choose: Choose) -> Phrase:
-    if message.relation is None:
-        return []
-    position = Word(choose(RELATIONS[message.relation]), message.relation)
-    return [*_noun_phrase(message.entities[1], choose), position]
-
-
-def _place(message: Scene, choose: Choose) -> Phrase:
-    if message.place is None:
-        return []
-    noun, *position = choose(PLACES[message.place]).split()
-    return [Word(noun, message.place), *position]
+FORMS = {
+    "presence": "PLACE SUBJECT RELATION: [在 PLACE ，] SUBJECT 在 RELATION"
+    " | [在 PLACE ，] RELATION 有 SUBJECT | PLACE 有 SUBJECT | SUBJECT 在 PLACE | 图片里有 SUBJECT",
+    "action": "PLACE SUBJECT RELATION OBJECT VERB DOING: [在 PLACE ，] SUBJECT 在 RELATION VERB"
+    " | [在 PLACE ，] SUBJECT VERB OBJECT | SUBJECT [在 PLACE] VERB [OBJECT]"
+    " | [在 PLACE ，] SUBJECT DOING",
+    "together": "SUBJECT OTHER PLACE: PLACE 有 SUBJECT 和 OTHER | SUBJECT 和 OTHER 在 PLACE"
+    " | 图片里有 SUBJECT 和 OTHER",
+    "events": "SUBJECT DOING OTHER OTHER_DOING CONJUNCTION PLACE:"
+    " [在 PLACE ，] SUBJECT DOING CONJUNCTION OTHER OTHER_DOING",
+}
 
 
 def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:
@@ -180,4 +117,49 @@ def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:
     return [*phrase, Word(noun, entity.noun)]
 
 
-GRAMMAR = {"clause": clause, "together": together, "events": events}
+def _relation(message: Scene, choose: Choose) -> Phrase:
+    if message.relation in (None, "hold"):
+        return []
+    position = Word(choose(RELATIONS[message.relation]), message.relation)
+    return [*_noun_phrase(message.entities[1], choose), position]
+
+
+def _object(message: Scene, choose: Choose) -> Phrase:
+    return _noun_phrase(message.entities[1], choose) if message.relation == "hold" else []
+
+
+def _place(message: Scene, choose: Choose) -> Phrase:
+    return tagged_first(choose(PLACES[message.place]), message.place) if message.place else []
+
+
+def _verb(message: Scene, choose: Choose) -> Phrase:
+    """Return the verb; where no place stands before it, an activity takes its own 在."""
+    located = message.place or message.relation
+    return (_act if located else _doing)(predicate(message, 0), choose)
+
+
+def _act(action: str, choose: Choose) -> Phrase:
+    if action in STATES:
+        return [Word(STATES[action], action), "着"]
+    return tagged_first(choose(ACTIONS[action]), action)
+
+
+def _doing(action: str, choose: Choose) -> Phrase:
+    act = _act(action, choose)
+    return act if action in STATES else [choose(("在", "正在")), *act]
+
+
+PARTS = {
+    "SUBJECT": of(0, _noun_phrase),
+    "OTHER": of(1, _noun_phrase),
+    "RELATION": _relation,
+    "OBJECT": _object,
+    "PLACE": _place,
+    "VERB": _verb,
+    # A relation always stands before the verb.
+    "DOING": lambda message, choose: (
+        [] if message.relation else _doing(predicate(message, 0), choose)
+    ),
+    "OTHER_DOING": lambda message, choose: _doing(predicate(message, 1), choose),
+    "CONJUNCTION": lambda message, choose: [choose(("，", "，而"))],
+}

@@ -1,19 +1,24 @@
 """Czech sentences: four genders, five cases, agreement, numerals two to four."""
 
-from pipeline_lib.corpora.world.concepts import ANIMALS
-from pipeline_lib.corpora.world.messages import predicate
-from pipeline_lib.corpora.world.scenes import Entity, Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Word
+from collections.abc import Sequence
+from dataclasses import replace
 
-# By case, masculine then feminine and neuter where they differ.
+from pipeline_lib.corpora.world.concepts import ANIMALS
+from pipeline_lib.corpora.world.scenes import Entity
+from pipeline_lib.corpora.world.wording import Phrase, Word
+
+# Masculine and other nominative, genitive, instrumental.
 NUMERALS = {
-    2: {"nominative": "dva dvě", "genitive": "dvou", "instrumental": "dvěma"},
-    3: {"nominative": "tři", "genitive": "tří", "instrumental": "třemi"},
-    4: {"nominative": "čtyři", "genitive": "čtyř", "instrumental": "čtyřmi"},
+    2: "dva dvě dvou dvěma",
+    3: "tři tři tří třemi",
+    4: "čtyři čtyři čtyř čtyřmi",
 }
 
-# Gender (a: masculine animate, i: masculine inanimate), singular and plural nominative.
-ACTORS = {
+_SINGULAR_CASES = ("nominative", "genitive", "accusative", "locative", "instrumental")
+_PLURAL_CASES = ("nominative", "genitive", "instrumental")
+
+NOUNS = {
+    # Gender (a: masculine animate, i: masculine inanimate), singular and plural nominative.
     "man": ("a muž muži",),
     "woman": ("f žena ženy", "f dáma dámy"),
     "boy": ("a chlapec chlapci", "a kluk kluci"),
@@ -28,11 +33,7 @@ ACTORS = {
     "elephant": ("a slon sloni",),
     "bird": ("a pták ptáci",),
     "duck": ("f kachna kachny",),
-}
-# Gender and the cases that a sentence can need.
-_SINGULAR_CASES = ("nominative", "genitive", "accusative", "locative", "instrumental")
-_PLURAL_CASES = ("nominative", "genitive", "instrumental")
-THINGS = {
+    # Gender and the cases that a sentence can need.
     "ball": ("i míč míče míč míči míčem míče míčů míči",),
     "car": ("n auto auta auto autě autem auta aut auty",),
     "bus": ("i autobus autobusu autobus autobusu autobusem autobusy autobusů autobusy",),
@@ -57,25 +58,25 @@ THINGS = {
         "f kytka kytky kytku kytce kytkou kytky kytek kytkami",
     ),
 }
-# Gender, locative singular and plural; a dress is one in the plural only ("-").
+# Gender, locative singular and plural; a dress has the plural only ("-").
 GARMENTS = {
     "shirt": ("f košili košilích",),
     "coat": ("i kabátě kabátech", "f bundě bundách"),
-    "dress": ("- šatech šatech",),
+    "dress": ("- šatech",),
 }
 # Stem and the nominative plural of the masculine animate, which softens it.
 ADJECTIVES = {
-    "red": "červen červení",
-    "blue": "modr modří",
-    "green": "zelen zelení",
-    "yellow": "žlut žlutí",
-    "purple": "fialov fialoví",
-    "black": "čern černí",
-    "white": "bíl bílí",
-    "brown": "hněd hnědí",
-    "grey": "šed šedí",
-    "big": "velk velcí",
-    "small": "mal malí",
+    "red": ("červen červení",),
+    "blue": ("modr modří",),
+    "green": ("zelen zelení",),
+    "yellow": ("žlut žlutí",),
+    "purple": ("fialov fialoví",),
+    "black": ("čern černí",),
+    "white": ("bíl bílí",),
+    "brown": ("hněd hnědí",),
+    "grey": ("šed šedí",),
+    "big": ("velk velcí",),
+    "small": ("mal malí",),
 }
 # Endings of hard adjectives for genders a, i, f, n.
 _GENDERS = "aifn"
@@ -93,26 +94,35 @@ _PLURAL_ENDINGS = {
     "instrumental": "ými ými ými ými",
 }
 VERBS = {
-    "run": ("běží běží",),
-    "walk": ("jde jdou", "kráčí kráčí"),
-    "sit": ("sedí sedí",),
-    "stand": ("stojí stojí",),
-    "jump": ("skáče skáčou",),
-    "sleep": ("spí spí",),
-    "eat": ("jí jedí",),
-    "read": ("čte čtou",),
-    "dance": ("tančí tančí", "tancuje tancují"),
-    "wave": ("mává mávají",),
-    "fly": ("letí letí",),
-    "hold": ("drží drží",),
+    "be": ("je / jsou",),
+    "run": ("běží / běží",),
+    "walk": ("jde / jdou", "kráčí / kráčí"),
+    "sit": ("sedí / sedí",),
+    "stand": ("stojí / stojí",),
+    "jump": ("skáče / skáčou",),
+    "sleep": ("spí / spí",),
+    "eat": ("jí / jedí",),
+    "read": ("čte / čtou",),
+    "dance": ("tančí / tančí", "tancuje / tancují"),
+    "wave": ("mává / mávají",),
+    "fly": ("letí / letí",),
+    "hold": ("drží / drží",),
 }
-_EATING_ANIMAL = ("žere žerou",)
-PREPOSITIONS = {
-    "next_to": ("vedle", "genitive"),
-    "in_front_of": ("před", "instrumental"),
-    "behind": ("za", "instrumental"),
-    "under": ("pod", "instrumental"),
-    "on": ("na", "locative"),
+_EATING_ANIMAL = ("žere / žerou",)
+RELATIONS = {
+    "next_to": ("vedle",),
+    "in_front_of": ("před",),
+    "behind": ("za",),
+    "under": ("pod",),
+    "on": ("na",),
+}
+# By role; all others take the instrumental.
+_CASES = {
+    "subject": "nominative",
+    "worn": "locative",
+    "hold": "accusative",
+    "next_to": "genitive",
+    "on": "locative",
 }
 PLACES = {
     "beach": ("na pláži",),
@@ -126,116 +136,59 @@ PLACES = {
     "lake": ("u jezera",),
     "bedroom": ("v ložnici",),
 }
+CONJUNCTIONS = ("a", ", zatímco")
+WEARING = "v"
+# The preposition gains a vowel before these consonants.
+SANDHI = ((r"\bv (?=[fvž])", "ve "),)
+FORMS = {
+    "presence": "PLACE SUBJECT RELATION BE: SUBJECT [RELATION] [PLACE]"
+    " | SUBJECT BE RELATION [PLACE] | SUBJECT BE PLACE | PLACE BE SUBJECT [RELATION]",
+    "action": "PLACE SUBJECT RELATION VERB: SUBJECT VERB [RELATION] [PLACE]"
+    " | PLACE VERB SUBJECT [RELATION]",
+    "together": "SUBJECT OTHER PLACE: SUBJECT a OTHER [PLACE] | SUBJECT a OTHER jsou PLACE",
+    "events": "SUBJECT VERB OTHER OTHER_VERB PLACE CONJUNCTION:"
+    " SUBJECT VERB [PLACE] CONJUNCTION OTHER OTHER_VERB"
+    " | PLACE VERB SUBJECT CONJUNCTION OTHER OTHER_VERB",
+}
 
 
-def clause(message: Scene, choose: Choose) -> Phrase:
-    """Say what one entity is like, does, and how it stands to a thing."""
-    subject, action, place = message.entities[0], predicate(message), _place(message, choose)
-    phrase, rest = _noun_phrase(subject, "nominative", choose), _relation(message, choose)
-    forms: list[Phrase] = []
-    if action is None:
-        verb: str | Word = "je" if subject.count == 1 else "jsou"
-        forms.append([*phrase, *rest, *place])
-    else:
-        verb = _verb(action, subject, choose)
-    if action or rest or place:
-        forms.append([*phrase, verb, *rest, *place])
-    return choose([*forms, [*place, verb, *phrase, *rest]] if place else forms)
-
-
-def together(message: Scene, choose: Choose) -> Phrase:
-    """Say that two entities are there."""
-    first, second = (_noun_phrase(entity, "nominative", choose) for entity in message.entities)
-    both, place = [*first, "a", *second], _place(message, choose)
-    return choose([[*both, *place], [*both, "jsou", *place]]) if place else both
-
-
-def events(message: Scene, choose: Choose) -> Phrase:
-    """Say what two entities do."""
-    (subject, verb), (other, other_verb) = (_event(entity, choose) for entity in message.entities)
-    place = _place(message, choose)
-    rest = [*choose([["a"], [",", "zatímco"]]), *other, other_verb]
-    plain = [*subject, verb, *place, *rest]
-    return choose([plain, [*place, verb, *subject, *rest]]) if place else plain
-
-
-def _event(entity: Entity, choose: Choose) -> tuple[Phrase, Word]:
-    return _noun_phrase(entity, "nominative", choose), _verb(entity.action, entity, choose)
-
-
-def _relation(message: Scene, choose: Choose) -> Phrase:
-    if message.relation is None:
-        return []
-    if message.relation == "hold":
-        return _noun_phrase(message.entities[1], "accusative", choose)
-    preposition, case = PREPOSITIONS[message.relation]
-    return [
-        Word(preposition, message.relation),
-        *_noun_phrase(message.entities[1], case, choose),
-    ]
-
-
-def _place(message: Scene, choose: Choose) -> Phrase:
-    if message.place is None:
-        return []
-    preposition, noun = choose(PLACES[message.place]).split()
-    return [preposition, Word(noun, message.place)]
-
-
-def _verb(action: str, subject: Entity, choose: Choose) -> Word:
+def verbs(action: str, subject: Entity) -> Sequence[str]:
+    """Return the verbs, of which people and animals have different ones for eating."""
     animal_eats = action == "eat" and subject.noun in ANIMALS
-    singular, plural = choose(_EATING_ANIMAL if animal_eats else VERBS[action]).split()
-    return Word(singular if subject.count == 1 else plural, action)
+    return _EATING_ANIMAL if animal_eats else VERBS[action]
 
 
-def _noun_phrase(entity: Entity, case: str, choose: Choose) -> Phrase:
-    gender, *forms = choose(ACTORS[entity.noun] if entity.acts else THINGS[entity.noun]).split()
-    noun = Word(_noun_form(forms, entity, case), entity.noun, entity.number)
-    attributes = [entity.size] if entity.garment else [entity.size, entity.colour]
-    adjectives = _agreeing(attributes, gender, case, entity.number)
-    phrase = [*_numeral(entity, gender, case), *adjectives, noun]
-    return phrase if entity.garment is None else [*phrase, *_clothes(entity, choose)]
+def inflect(noun: Word, adjectives: list[Word], numeral: list[Word], role: str) -> Phrase:
+    """Decline numeral, adjectives and noun."""
+    gender, *forms = noun.text.split()
+    case = _CASES.get(role, "instrumental")
+    if gender == "-":
+        return [*_agreeing(adjectives, "i", case, many=True), Word(*forms, noun.concept)]
+    many = noun.number == "many"
+    counted = [replace(word, text=_numeral(word.text, gender, case)) for word in numeral]
+    form = replace(noun, text=_noun_form(forms, case, many))
+    return [*counted, *_agreeing(adjectives, gender, case, many), form]
 
 
-def _noun_form(forms: list[str], entity: Entity, case: str) -> str:
-    if entity.acts:  # always the subject
-        return forms[entity.count > 1]
-    if entity.count == 1:
-        return forms[_SINGULAR_CASES.index(case)]
-    return forms[len(_SINGULAR_CASES) + _PLURAL_CASES.index(case)]
+def _numeral(entry: str, gender: str, case: str) -> str:
+    masculine, other, genitive, instrumental = entry.split()
+    nominative = other if gender in "fn" else masculine
+    return {"genitive": genitive, "instrumental": instrumental}.get(case, nominative)
 
 
-def _numeral(entity: Entity, gender: str, case: str) -> Phrase:
-    if entity.count == 1:
-        return []
-    masculine, *others = NUMERALS[entity.count][case].split()
-    return [Word(others[0] if others and gender in "fn" else masculine, str(entity.count))]
-
-
-def _clothes(entity: Entity, choose: Choose) -> Phrase:
-    gender, singular, plural = choose(GARMENTS[entity.garment]).split()
-    plural_only = gender == "-"
-    number = "many" if plural_only else entity.number
-    colour = _agreeing([entity.colour], "i" if plural_only else gender, "locative", number)
-    # The preposition gains a vowel before these consonants.
-    preposition = "ve" if colour[0].text[0] in "fvž" else "v"
-    clothes = Word(
-        singular if entity.count == 1 else plural,
-        entity.garment,
-        None if plural_only else entity.number,
-    )
-    return [preposition, *colour, clothes]
-
-
-def _agreeing(concepts: list[str | None], gender: str, case: str, number: str) -> list[Word]:
-    column = _GENDERS.index(gender)
-    endings = _SINGULAR_ENDINGS if number == "one" else _PLURAL_ENDINGS
+def _agreeing(adjectives: list[Word], gender: str, case: str, many: bool) -> list[Word]:
+    endings = (_PLURAL_ENDINGS if many else _SINGULAR_ENDINGS)[case].split()
+    ending = endings[_GENDERS.index(gender)]
     words = []
-    for concept in (c for c in concepts if c is not None):
-        stem, softened = ADJECTIVES[concept].split()
-        ending = endings[case].split()[column]
-        words.append(Word(softened if ending == "-" else stem + ending, concept))
+    for adjective in adjectives:
+        stem, softened = adjective.text.split()
+        words.append(replace(adjective, text=softened if ending == "-" else stem + ending))
     return words
 
 
-GRAMMAR = {"clause": clause, "together": together, "events": events}
+def _noun_form(forms: list[str], case: str, many: bool) -> str:
+    if len(forms) == 2:  # an actor or a garment, which sentences need in one case only
+        return forms[many]
+    if many:
+        return forms[len(_SINGULAR_CASES) + _PLURAL_CASES.index(case)]
+    return forms[_SINGULAR_CASES.index(case)]

@@ -1,8 +1,10 @@
 """English sentences."""
 
-from pipeline_lib.corpora.world.messages import predicate
-from pipeline_lib.corpora.world.scenes import Entity, Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Word
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipeline_lib.corpora.world.scenes import Entity
+from pipeline_lib.corpora.world.wording import Phrase, Word
 
 NUMERALS = {2: "two", 3: "three", 4: "four"}
 
@@ -58,6 +60,7 @@ ADJECTIVES = {
     "small": ("small", "little"),
 }
 VERBS = {
+    "be": ("is / are",),
     "run": ("running",),
     "walk": ("walking", "strolling"),
     "sit": ("sitting",),
@@ -90,92 +93,30 @@ PLACES = {
     "lake": ("by the lake", "at the lake"),
     "bedroom": ("in the bedroom",),
 }
+CONJUNCTIONS = ("and", "while")
+WEARING = "in"
+SANDHI = ((r"\ba (?=[aeiou])", "an "),)
+FORMS = {
+    "presence": "PLACE SUBJECT RELATION BE: SUBJECT [RELATION] [PLACE]"
+    " | there BE SUBJECT [RELATION] [PLACE] | PLACE there BE SUBJECT [RELATION]",
+    "action": "PLACE SUBJECT RELATION BE VERB: SUBJECT BE VERB [RELATION] [PLACE]"
+    " | SUBJECT VERB [RELATION] [PLACE] | PLACE , SUBJECT BE VERB [RELATION]",
+    "together": "PLACE SUBJECT OTHER: SUBJECT and OTHER [PLACE]"
+    " | the picture shows SUBJECT and OTHER [PLACE] | SUBJECT and OTHER are PLACE",
+    "events": "PLACE VERB SUBJECT BE CONJUNCTION OTHER_VERB OTHER OTHER_BE:"
+    " SUBJECT BE VERB CONJUNCTION OTHER OTHER_BE OTHER_VERB [PLACE]"
+    " | PLACE , SUBJECT BE VERB CONJUNCTION OTHER OTHER_BE OTHER_VERB",
+}
 
 
-def clause(message: Scene, choose: Choose) -> Phrase:
-    """Say what one entity is like, does, and how it stands to a thing."""
-    subject, action, place = message.entities[0], predicate(message), _place(message, choose)
-    phrase, rest = _noun_phrase(subject, choose), _relation(message, choose)
-    to_be = _to_be(subject)
-    if action is None:
-        forms = [[*phrase, *rest, *place], ["there", to_be, *phrase, *rest, *place]]
-        fronted = [*place, "there", to_be, *phrase, *rest]
-    else:
-        verb = Word(choose(VERBS[action]), action)
-        forms = [[*phrase, to_be, verb, *rest, *place], [*phrase, verb, *rest, *place]]
-        fronted = [*place, ",", *phrase, to_be, verb, *rest]
-    return choose([*forms, fronted] if place else forms)
+def verbs(action: str, subject: Entity) -> Sequence[str]:
+    """Return participles and, for BE, the auxiliary."""
+    return VERBS[action]
 
 
-def together(message: Scene, choose: Choose) -> Phrase:
-    """Say that two entities are there."""
-    first, second = message.entities
-    place = _place(message, choose)
-    both = [*_noun_phrase(first, choose), "and", *_noun_phrase(second, choose)]
-    forms = [[*both, *place], ["the", "picture", "shows", *both, *place]]
-    return choose([*forms, [*both, "are", *place]] if place else forms)
-
-
-def events(message: Scene, choose: Choose) -> Phrase:
-    """Say what two entities do."""
-    first, second = message.entities
-    place = _place(message, choose)
-    events = [*_event(first, choose), choose(("and", "while")), *_event(second, choose)]
-    return choose([[*events, *place], [*place, ",", *events]]) if place else events
-
-
-def _event(entity: Entity, choose: Choose) -> Phrase:
-    verb = Word(choose(VERBS[entity.action]), entity.action)
-    return [*_noun_phrase(entity, choose), _to_be(entity), verb]
-
-
-def _to_be(entity: Entity) -> str:
-    return "is" if entity.count == 1 else "are"
-
-
-def _relation(message: Scene, choose: Choose) -> Phrase:
-    if message.relation is None:
-        return []
-    target = _noun_phrase(message.entities[1], choose)
-    if message.relation == "hold":
-        return target
-    preposition = choose(RELATIONS[message.relation])
-    tagged = preposition if " " in preposition else Word(preposition, message.relation)
-    return [tagged, *target]
-
-
-def _place(message: Scene, choose: Choose) -> Phrase:
-    if message.place is None:
-        return []
-    *function_words, noun = choose(PLACES[message.place]).split()
-    return [*function_words, Word(noun, message.place)]
-
-
-def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:
-    noun = _noun(NOUNS, entity.noun, entity, choose)
-    attributes = [entity.size] if entity.garment else [entity.size, entity.colour]
-    phrase = [*_adjectives(attributes, choose), noun]
-    phrase = [*_determiner(entity, phrase[0].text), *phrase]
-    if entity.garment is None:
-        return phrase
-    clothes = _noun(GARMENTS, entity.garment, entity, choose)
-    article = ["a"] if entity.count == 1 else []
-    return [*phrase, "in", *article, *_adjectives([entity.colour], choose), clothes]
-
-
-def _determiner(entity: Entity, next_word: str) -> Phrase:
-    if entity.count > 1:
-        return [Word(NUMERALS[entity.count], str(entity.count))]
-    return ["an" if next_word[0] in "aeiou" else "a"]
-
-
-def _noun(table: dict[str, tuple[str, ...]], concept: str, entity: Entity, choose: Choose) -> Word:
-    singular, plural = choose(table[concept]).split()
-    return Word(singular if entity.count == 1 else plural, concept, entity.number)
-
-
-def _adjectives(concepts: list[str | None], choose: Choose) -> list[Word]:
-    return [Word(choose(ADJECTIVES[c]), c) for c in concepts if c is not None]
-
-
-GRAMMAR = {"clause": clause, "together": together, "events": events}
+def inflect(noun: Word, adjectives: list[Word], numeral: list[Word], role: str) -> Phrase:
+    """Put the article or the numeral first."""
+    singular, plural = noun.text.split()
+    if noun.number == "one":
+        return ["a", *adjectives, replace(noun, text=singular)]
+    return [*numeral, *adjectives, replace(noun, text=plural)]

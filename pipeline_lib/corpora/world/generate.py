@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from pipeline_lib.contract import raise_problems
+from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.world.canvas import STYLES
 from pipeline_lib.corpora.world.drawing import draw_scene
 from pipeline_lib.corpora.world.lexicon import folds, lexicon

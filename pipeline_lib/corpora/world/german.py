@@ -1,17 +1,21 @@
 """German sentences: three genders, three cases, mixed and strong adjective endings."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from pipeline_lib.corpora.world.concepts import ANIMALS
-from pipeline_lib.corpora.world.messages import predicate
-from pipeline_lib.corpora.world.scenes import Entity, Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Word
+from pipeline_lib.corpora.world.scenes import Entity
+from pipeline_lib.corpora.world.wording import Phrase, Word
 
 NUMERALS = {2: "zwei", 3: "drei", 4: "vier"}
+# By role; all others take the dative.
+_CASES = {"subject": "nominative", "seen": "accusative", "hold": "accusative"}
 _ARTICLES = {
     "nominative": {"m": "ein", "f": "eine", "n": "ein"},
     "accusative": {"m": "einen", "f": "eine", "n": "ein"},
     "dative": {"m": "einem", "f": "einer", "n": "einem"},
 }
-_SINGULAR_ENDINGS = {
+_ENDINGS = {
     "nominative": {"m": "er", "f": "e", "n": "es"},
     "accusative": {"m": "en", "f": "e", "n": "es"},
     "dative": {"m": "en", "f": "en", "n": "en"},
@@ -58,39 +62,39 @@ GARMENTS = {
     "dress": ("n Kleid Kleid Kleider Kleidern",),
 }
 ADJECTIVES = {
-    "red": "rot",
-    "blue": "blau",
-    "green": "grün",
-    "yellow": "gelb",
-    "purple": "violett",
-    "black": "schwarz",
-    "white": "weiß",
-    "brown": "braun",
-    "grey": "grau",
-    "big": "groß",
-    "small": "klein",
+    "red": ("rot",),
+    "blue": ("blau",),
+    "green": ("grün",),
+    "yellow": ("gelb",),
+    "purple": ("violett",),
+    "black": ("schwarz",),
+    "white": ("weiß",),
+    "brown": ("braun",),
+    "grey": ("grau",),
+    "big": ("groß",),
+    "small": ("klein",),
 }
 VERBS = {
-    "run": ("rennt rennen", "läuft laufen"),
-    "walk": ("geht gehen", "spaziert spazieren"),
-    "sit": ("sitzt sitzen",),
-    "stand": ("steht stehen",),
-    "jump": ("springt springen", "hüpft hüpfen"),
-    "sleep": ("schläft schlafen",),
-    "eat": ("isst essen",),
-    "read": ("liest lesen",),
-    "dance": ("tanzt tanzen",),
-    "wave": ("winkt winken",),
-    "fly": ("fliegt fliegen",),
-    "hold": ("hält halten",),
+    "run": ("rennt / rennen", "läuft / laufen"),
+    "walk": ("geht / gehen", "spaziert / spazieren"),
+    "sit": ("sitzt / sitzen",),
+    "stand": ("steht / stehen",),
+    "jump": ("springt / springen", "hüpft / hüpfen"),
+    "sleep": ("schläft / schlafen",),
+    "eat": ("isst / essen",),
+    "read": ("liest / lesen",),
+    "dance": ("tanzt / tanzen",),
+    "wave": ("winkt / winken",),
+    "fly": ("fliegt / fliegen",),
+    "hold": ("hält / halten",),
 }
-_EATING_ANIMAL = ("frisst fressen",)
-PREPOSITIONS = {
-    "next_to": "neben",
-    "in_front_of": "vor",
-    "behind": "hinter",
-    "under": "unter",
-    "on": "auf",
+_EATING_ANIMAL = ("frisst / fressen",)
+RELATIONS = {
+    "next_to": ("neben",),
+    "in_front_of": ("vor",),
+    "behind": ("hinter",),
+    "under": ("unter",),
+    "on": ("auf",),
 }
 PLACES = {
     "beach": ("am Strand",),
@@ -104,101 +108,37 @@ PLACES = {
     "lake": ("am See",),
     "bedroom": ("im Schlafzimmer",),
 }
+CONJUNCTIONS = ("und", ", während")
+WEARING = "in"
+SANDHI = ()
+FORMS = {
+    "presence": "PLACE SUBJECT RELATION SEEN: SUBJECT [RELATION] [PLACE]"
+    " | es gibt SEEN [RELATION] [PLACE] | PLACE gibt es SEEN [RELATION]",
+    "action": "PLACE SUBJECT RELATION VERB: SUBJECT VERB [RELATION] [PLACE]"
+    " | PLACE VERB SUBJECT [RELATION]",
+    "together": "PLACE SUBJECT OTHER SEEN OTHER_SEEN: SUBJECT und OTHER [PLACE]"
+    " | das Bild zeigt SEEN und OTHER_SEEN [PLACE] | PLACE sind SUBJECT und OTHER",
+    "events": "SUBJECT VERB OTHER OTHER_VERB PLACE CONJUNCTION:"
+    " SUBJECT VERB [PLACE] CONJUNCTION OTHER OTHER_VERB"
+    " | PLACE VERB SUBJECT CONJUNCTION OTHER OTHER_VERB",
+}
 
 
-def clause(message: Scene, choose: Choose) -> Phrase:
-    """Say what one entity is like, does, and how it stands to a thing."""
-    subject, action, place = message.entities[0], predicate(message), _place(message, choose)
-    phrase, rest = _noun_phrase(subject, "nominative", choose), _relation(message, choose)
-    if action is None:
-        seen = _noun_phrase(subject, "accusative", choose)
-        forms = [[*phrase, *rest, *place], ["es", "gibt", *seen, *rest, *place]]
-        fronted = [*place, "gibt", "es", *seen, *rest]
-    else:
-        verb = _verb(action, subject, choose)
-        forms = [[*phrase, verb, *rest, *place]]
-        fronted = [*place, verb, *phrase, *rest]
-    return choose([*forms, fronted] if place else forms)
-
-
-def together(message: Scene, choose: Choose) -> Phrase:
-    """Say that two entities are there."""
-    place = _place(message, choose)
-    subject, seen = (_both(message, case, choose) for case in ("nominative", "accusative"))
-    forms = [[*subject, *place], ["das", "Bild", "zeigt", *seen, *place]]
-    return choose([*forms, [*place, "sind", *subject]] if place else forms)
-
-
-def events(message: Scene, choose: Choose) -> Phrase:
-    """Say what two entities do."""
-    (subject, verb), (other, other_verb) = (_event(entity, choose) for entity in message.entities)
-    place = _place(message, choose)
-    rest = choose([["und", *other, other_verb], [",", "während", *other, other_verb]])
-    plain = [*subject, verb, *place, *rest]
-    return choose([plain, [*place, verb, *subject, *rest]]) if place else plain
-
-
-def _both(message: Scene, case: str, choose: Choose) -> Phrase:
-    first, second = (_noun_phrase(entity, case, choose) for entity in message.entities)
-    return [*first, "und", *second]
-
-
-def _event(entity: Entity, choose: Choose) -> tuple[Phrase, Word]:
-    return _noun_phrase(entity, "nominative", choose), _verb(entity.action, entity, choose)
-
-
-def _relation(message: Scene, choose: Choose) -> Phrase:
-    if message.relation is None:
-        return []
-    if message.relation == "hold":
-        return _noun_phrase(message.entities[1], "accusative", choose)
-    target = _noun_phrase(message.entities[1], "dative", choose)
-    return [Word(PREPOSITIONS[message.relation], message.relation), *target]
-
-
-def _place(message: Scene, choose: Choose) -> Phrase:
-    if message.place is None:
-        return []
-    *function_words, noun = choose(PLACES[message.place]).split()
-    return [*function_words, Word(noun, message.place)]
-
-
-def _verb(action: str, subject: Entity, choose: Choose) -> Word:
+def verbs(action: str, subject: Entity) -> Sequence[str]:
+    """Return the verbs, of which people and animals have different ones for eating."""
     animal_eats = action == "eat" and subject.noun in ANIMALS
-    singular, plural = choose(_EATING_ANIMAL if animal_eats else VERBS[action]).split()
-    return Word(singular if subject.count == 1 else plural, action)
+    return _EATING_ANIMAL if animal_eats else VERBS[action]
 
 
-def _noun_phrase(entity: Entity, case: str, choose: Choose) -> Phrase:
-    attributes = [entity.size] if entity.garment else [entity.size, entity.colour]
-    phrase = _declined(NOUNS[entity.noun], entity.noun, entity, attributes, case, choose)
-    if entity.count > 1:
-        phrase = [Word(NUMERALS[entity.count], str(entity.count)), *phrase]
-    if entity.garment is None:
-        return phrase
-    forms = GARMENTS[entity.garment]
-    clothes = _declined(forms, entity.garment, entity, [entity.colour], "dative", choose)
-    return [*phrase, "in", *clothes]
-
-
-def _declined(
-    forms: tuple[str, ...],
-    concept: str,
-    entity: Entity,
-    attributes: list[str | None],
-    case: str,
-    choose: Choose,
-) -> Phrase:
-    """Decline adjectives and noun; the singular has the indefinite article, the plural none."""
-    gender, nominative, oblique, plural, dative_plural = choose(forms).split()
-    if entity.count == 1:
-        article, ending = [_ARTICLES[case][gender]], _SINGULAR_ENDINGS[case][gender]
-        noun = nominative if case == "nominative" else oblique
+def inflect(noun: Word, adjectives: list[Word], numeral: list[Word], role: str) -> Phrase:
+    """Decline adjectives and noun; the singular has the indefinite article."""
+    gender, nominative, oblique, plural, dative_plural = noun.text.split()
+    case = _CASES.get(role, "dative")
+    if noun.number == "one":
+        determiner: Phrase = [_ARTICLES[case][gender]]
+        ending, form = _ENDINGS[case][gender], nominative if case == "nominative" else oblique
     else:
-        article, ending = [], _PLURAL_ENDINGS[case]
-        noun = dative_plural if case == "dative" else plural
-    adjectives = [Word(ADJECTIVES[a] + ending, a) for a in attributes if a is not None]
-    return [*article, *adjectives, Word(noun, concept, entity.number)]
-
-
-GRAMMAR = {"clause": clause, "together": together, "events": events}
+        determiner = [*numeral]
+        ending, form = _PLURAL_ENDINGS[case], dative_plural if case == "dative" else plural
+    declined = [replace(adjective, text=adjective.text + ending) for adjective in adjectives]
+    return [*determiner, *declined, replace(noun, text=form)]

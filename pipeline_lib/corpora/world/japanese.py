@@ -1,8 +1,11 @@
 """Japanese sentences: particles, counters, verbs in the progressive."""
 
-from pipeline_lib.corpora.world.messages import predicate
+from functools import partial
+
+from pipeline_lib.corpora.world.messages import form, predicate
+from pipeline_lib.corpora.world.patterns import of
 from pipeline_lib.corpora.world.scenes import Entity, Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Word
+from pipeline_lib.corpora.world.wording import Choose, Phrase, Word, tagged_first
 
 NUMERALS = {1: "一", 2: "二", 3: "三", 4: "四"}
 
@@ -75,7 +78,6 @@ VERBS = {
     "hold": ("", "持っ", "て"),
 }
 _STATES = ("sit", "stand")
-_EXISTENCE = ("いる", "ある", "見える")
 RELATIONS = {
     "next_to": ("隣", "横"),
     "in_front_of": ("前",),
@@ -96,66 +98,20 @@ PLACES = {
     "lake": ("湖 のほとり",),
     "bedroom": ("寝室",),
 }
-
-
-def clause(message: Scene, choose: Choose) -> Phrase:
-    """Say what one entity is like, does, and how it stands to a thing."""
-    subject, action, place = message.entities[0], predicate(message), _place(message, choose)
-    phrase, spot = _noun_phrase(subject, choose), _relation(message, choose)
-    if action is None:
-        verb: Phrase = ["いる"] if subject.acts else ["ある"]
-        return _scene_of(phrase, _near(place, spot, "に"), verb, choose)
-    before, stem, auxiliary = VERBS[action]
-    verb = [before, Word(stem, action), f"{auxiliary}いる"]
-    if action == "hold":
-        verb = [*_noun_phrase(message.entities[1], choose), "を", *verb]
-        spot = []
-    return _scene_of(phrase, _near(place, spot, "に" if action in _STATES else "で"), verb, choose)
-
-
-def together(message: Scene, choose: Choose) -> Phrase:
-    """Say that two entities are there."""
-    first, second = (_noun_phrase(entity, choose) for entity in message.entities)
-    return _scene_of(
-        [*first, "と", *second], _near(_place(message, choose), [], "に"), ["見える"], choose
-    )
-
-
-def events(message: Scene, choose: Choose) -> Phrase:
-    """Say what two entities do."""
-    first, second = (_event(entity, choose) for entity in message.entities)
-    place = _place(message, choose)
-    setting = [*place, "で、"] if place else []
-    return [*setting, *first, "いて、", *second, "いる"]
-
-
-def _scene_of(phrase: Phrase, where: Phrase, verb: Phrase, choose: Choose) -> Phrase:
-    """Order a sentence: place first, subject first, or the subject last as a noun phrase."""
-    # Mere existence somewhere unsaid is not a description: then the noun phrase stands alone.
-    described = [*where, *verb, *phrase] if where or verb[0] not in _EXISTENCE else phrase
-    return choose([[*where, *phrase, "が", *verb], [*phrase, "が", *where, *verb], described])
-
-
-def _near(place: Phrase, spot: Phrase, particle: str) -> Phrase:
-    if place and spot:
-        return [*place, "で、", *spot, particle]
-    return [*place, *spot, particle] if place or spot else []
-
-
-def _event(entity: Entity, choose: Choose) -> Phrase:
-    before, stem, auxiliary = VERBS[entity.action]
-    return [*_noun_phrase(entity, choose), "が", before, Word(stem, entity.action), auxiliary]
-
-
-def _relation(message: Scene, choose: Choose) -> Phrase:
-    if message.relation in (None, "hold"):
-        return []
-    position = Word(choose(RELATIONS[message.relation]), message.relation)
-    return [*_noun_phrase(message.entities[1], choose), "の", position]
-
-
-def _place(message: Scene, choose: Choose) -> Phrase:
-    return _word(choose(PLACES[message.place]), message.place) if message.place else []
+# Mere existence somewhere unsaid is not a description: then the noun phrase stands alone.
+FORMS = {
+    "presence": "PLACE SUBJECT RELATION EXIST: [PLACE] [RELATION] SUBJECT が EXIST"
+    " | SUBJECT が [PLACE] [RELATION] EXIST | PLACE [RELATION] EXIST SUBJECT"
+    " | RELATION EXIST SUBJECT | SUBJECT",
+    "action": "PLACE SUBJECT RELATION OBJECT VERB:"
+    " [PLACE] [RELATION] SUBJECT が [OBJECT を] VERB いる"
+    " | SUBJECT が [PLACE] [RELATION] [OBJECT を] VERB いる"
+    " | [PLACE] [RELATION] [OBJECT を] VERB いる SUBJECT",
+    "together": "SUBJECT OTHER PLACE: [PLACE] SUBJECT と OTHER が 見える"
+    " | SUBJECT と OTHER が [PLACE] 見える | PLACE 見える SUBJECT と OTHER | SUBJECT と OTHER",
+    "events": "SUBJECT VERB OTHER OTHER_VERB PLACE:"
+    " [PLACE] SUBJECT が VERB いて、 OTHER が OTHER_VERB いる",
+}
 
 
 def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:
@@ -170,12 +126,47 @@ def _noun_phrase(entity: Entity, choose: Choose) -> Phrase:
 
 
 def _adjective(concept: str | None, choose: Choose) -> Phrase:
-    return _word(choose(ADJECTIVES[concept]), concept) if concept else []
+    return tagged_first(choose(ADJECTIVES[concept]), concept) if concept else []
 
 
-def _word(text: str, concept: str) -> Phrase:
-    word, *suffix = text.split()
-    return [Word(word, concept), *suffix]
+def _relation(message: Scene, choose: Choose) -> Phrase:
+    if message.relation in (None, "hold"):
+        return []
+    position = Word(choose(RELATIONS[message.relation]), message.relation)
+    return [*_noun_phrase(message.entities[1], choose), "の", position, _particle(message)]
 
 
-GRAMMAR = {"clause": clause, "together": together, "events": events}
+def _object(message: Scene, choose: Choose) -> Phrase:
+    return _noun_phrase(message.entities[1], choose) if message.relation == "hold" else []
+
+
+def _place(message: Scene, choose: Choose) -> Phrase:
+    if message.place is None:
+        return []
+    sets_the_scene = form(message) == "events" or message.relation not in (None, "hold")
+    particle = "で、" if sets_the_scene else _particle(message)
+    return [*tagged_first(choose(PLACES[message.place]), message.place), particle]
+
+
+def _particle(message: Scene) -> str:
+    """Return what marks where something is: で for activities, に for states and existence."""
+    active = form(message) == "action" and predicate(message, 0) not in _STATES
+    return "で" if active else "に"
+
+
+def _verb(index: int, message: Scene, choose: Choose) -> Phrase:
+    action = predicate(message, index)
+    before, stem, auxiliary = VERBS[action]
+    return [before, Word(stem, action), auxiliary]
+
+
+PARTS = {
+    "SUBJECT": of(0, _noun_phrase),
+    "OTHER": of(1, _noun_phrase),
+    "RELATION": _relation,
+    "OBJECT": _object,
+    "PLACE": _place,
+    "EXIST": of(0, lambda entity, choose: ["いる" if entity.acts else "ある"]),
+    "VERB": partial(_verb, 0),
+    "OTHER_VERB": partial(_verb, 1),
+}

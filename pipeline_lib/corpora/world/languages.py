@@ -1,33 +1,30 @@
 """The languages of the world: one message in, one sentence out."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from pipeline_lib.corpora.world import chinese, czech, english, french, german, japanese
+from pipeline_lib.corpora.world import (
+    chinese,
+    czech,
+    english,
+    european,
+    french,
+    german,
+    japanese,
+)
 from pipeline_lib.corpora.world.messages import form
+from pipeline_lib.corpora.world.patterns import Language, realise
 from pipeline_lib.corpora.world.scenes import Scene
-from pipeline_lib.corpora.world.wording import Choose, Phrase, Sentence, spaced, unspaced
-
-
-@dataclass(frozen=True)
-class Language:
-    """How a language phrases each form of message, and how it is written."""
-
-    grammar: Mapping[str, Callable[[Scene, Choose], Phrase]]
-    write: Callable[[Phrase], Sentence]
-
+from pipeline_lib.corpora.world.wording import Choose, Sentence, unspaced
 
 LANGUAGES = {
-    "cs": Language(czech.GRAMMAR, spaced),
-    "de": Language(german.GRAMMAR, spaced),
-    "en": Language(english.GRAMMAR, spaced),
-    "fr": Language(french.GRAMMAR, spaced),
-    "ja": Language(japanese.GRAMMAR, unspaced),
-    "zh": Language(chinese.GRAMMAR, unspaced),
+    "cs": european.language(czech),
+    "de": european.language(german),
+    "en": european.language(english),
+    "fr": european.language(french),
+    "ja": Language(japanese.FORMS, japanese.PARTS, unspaced),
+    "zh": Language(chinese.FORMS, chinese.PARTS, unspaced),
 }
 
 
 def say(message: Scene, language: str, choose: Choose) -> Sentence:
     """Say a message in a language, which must have all of its words."""
     spoken = LANGUAGES[language]
-    return spoken.write(spoken.grammar[form(message)](message, choose))
+    return spoken.write(realise(spoken.forms[form(message)], spoken.parts, message, choose))

@@ -31,15 +31,16 @@ def sample_message(scene: Scene, rng: random.Random, pattern: str | None = None)
 
 
 def form(message: Scene) -> str:
-    """Return the form of sentence that says a message: a key of every language's grammar."""
+    """Return the form of sentence that says a message: a key of every language's forms."""
     if len(message.entities) == 1 or message.relation is not None:
-        return "clause"
+        return "action" if predicate(message, 0) else "presence"
     return "events" if all(entity.action for entity in message.entities) else "together"
 
 
-def predicate(message: Scene) -> str | None:
-    """Return what the first entity of a clause is said to do."""
-    return "hold" if message.relation == "hold" else message.entities[0].action
+def predicate(message: Scene, index: int) -> str | None:
+    """Return what the first (0) or the second (1) entity is said to do."""
+    holds = index == 0 and message.relation == "hold"
+    return "hold" if holds else message.entities[index].action
 
 
 def _details(message: Scene) -> int:

@@ -1,7 +1,8 @@
 """Sentences as pieces, and the choice between ways to say the same."""
 
 import random
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -57,9 +58,28 @@ def prefer(style: str, rng: random.Random) -> Choose:
     return choose
 
 
-def spaced(phrase: Phrase) -> Sentence:
-    """Join a phrase in a script that separates words; an apostrophe joins to the right."""
-    text = " ".join(_texts(phrase)).replace("' ", "'").replace(" ,", ",")
+def tagged_first(text: str, concept: str) -> Phrase:
+    """Split words of which the first carries the concept."""
+    word, *others = text.split()
+    return [Word(word, concept), *others]
+
+
+def tagged_last(text: str, concept: str) -> Phrase:
+    """Split words of which the last carries the concept."""
+    *others, word = text.split()
+    return [*others, Word(word, concept)]
+
+
+def spaced(phrase: Phrase, sandhi: Iterable[tuple[str, str]]) -> Sentence:
+    """Join a phrase in a script that separates words.
+
+    Args:
+        phrase: What to join.
+        sandhi: Regular expressions and replacements that change words by their neighbours.
+    """
+    text = " ".join(_texts(phrase)).replace(" ,", ",")
+    for pattern, replacement in sandhi:
+        text = re.sub(pattern, replacement, text)
     return Sentence(f"{text[0].upper()}{text[1:]}.", _words(phrase))
 
 

@@ -1,0 +1,36 @@
+"""Finding out everything that is wrong with an artefact, and saying it at once."""
+
+from collections.abc import Iterable, Iterator
+
+import pandas as pd
+
+
+class ContractError(ValueError):
+    """An artefact does not have the form that the contract promises."""
+
+
+def raise_problems(where: object, problems: Iterable[str]) -> None:
+    """Raise one :class:`ContractError` that lists all ``problems``; do nothing if there is none."""
+    problems = list(problems)
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise ContractError(f"{where}: {len(problems)} problem(s)\n{listed}")
+
+
+def duplicate_rows(frame: pd.DataFrame, key: list[str]) -> Iterator[str]:
+    """Yield one sentence if rows repeat the columns ``key``."""
+    repeated = frame[frame.duplicated(key)]
+    yield from faulty(repeated, key[-1], f"are repeated (expected unique {' + '.join(key)})")
+
+
+def empty_text(frame: pd.DataFrame, columns: list[str]) -> Iterator[str]:
+    """Yield one sentence per column that has missing or empty text."""
+    for column in columns:
+        empty = frame[column].isna() | (frame[column] == "")
+        yield from faulty(frame[empty], column, f"have no {column}")
+
+
+def faulty(frame: pd.DataFrame, column: str, what: str) -> Iterator[str]:
+    """Yield one sentence that counts the offending rows and names the first."""
+    if len(frame):
+        yield f"{len(frame)} rows {what} (first: {frame[column].iloc[0]!r})"

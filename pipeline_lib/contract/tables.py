@@ -1,0 +1,165 @@
+"""Tables of captions, images and training pairs, in parquet."""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline_lib.contract.problems import (
+    ContractError,
+    duplicate_rows,
+    empty_text,
+    faulty,
+    raise_problems,
+)
+from pipeline_lib.publishing import publish
+
+ANNOTATIONS = ("caption", "translation", "machine")
+"""Kinds of text: written for the image, translated from a caption by people, or by a machine."""
+
+_TEXT = pa.string()
+_CAPTION_FIELDS = [
+    pa.field("caption_id", _TEXT, nullable=False),
+    pa.field("image_id", _TEXT, nullable=False),
+    pa.field("dataset", _TEXT, nullable=False),
+    pa.field("split", _TEXT, nullable=False),
+    pa.field("language", _TEXT, nullable=False),
+    pa.field("annotation", _TEXT, nullable=False),
+    pa.field("position", pa.int16(), nullable=False),
+    pa.field("text", _TEXT, nullable=False),
+    pa.field("tokens", pa.list_(_TEXT), nullable=False),
+    pa.field("source_caption_id", _TEXT, nullable=True),
+]
+CAPTIONS = pa.schema(_CAPTION_FIELDS)
+"""One sentence about one image. ``source_caption_id`` names the caption that it translates."""
+
+IMAGES = pa.schema(
+    [
+        pa.field("image_id", _TEXT, nullable=False),
+        pa.field("dataset", _TEXT, nullable=False),
+        pa.field("split", _TEXT, nullable=False),
+        pa.field("path", _TEXT, nullable=False),
+    ]
+)
+"""One image. ``path`` is relative to the folder of images that the extractor names."""
+
+PAIRS = pa.schema([*_CAPTION_FIELDS, pa.field("set", _TEXT, nullable=False)])
+"""Captions that a recipe trains and validates on; ``set`` names the pair set that added the row."""
+
+
+def write_captions(captions: pd.DataFrame, path: Path) -> None:
+    """Check a captions table (schema :data:`CAPTIONS`) and publish it, sorted by ``caption_id``."""
+    _write_table(captions, CAPTIONS, "caption_id", check_captions, path)
+
+
+def read_captions(path: Path) -> pd.DataFrame:
+    """Read and check a captions table; ``tokens`` holds one list of strings per row."""
+    return _read_table(path, CAPTIONS, check_captions)
+
+
+def write_images(images: pd.DataFrame, path: Path) -> None:
+    """Check an images table (schema :data:`IMAGES`) and publish it, sorted by ``image_id``."""
+    _write_table(images, IMAGES, "image_id", check_images, path)
+
+
+def read_images(path: Path) -> pd.DataFrame:
+    """Read and check an images table."""
+    return _read_table(path, IMAGES, check_images)
+
+
+def write_pairs(pairs: pd.DataFrame, path: Path) -> None:
+    """Check a pairs table (schema :data:`PAIRS`) and publish it, sorted by set and caption."""
+    _write_table(pairs, PAIRS, ["set", "caption_id"], check_pairs, path)
+
+
+def read_pairs(path: Path) -> pd.DataFrame:
+    """Read and check a pairs table."""
+    return _read_table(path, PAIRS, check_pairs)
+
+
+def empty_pairs() -> pd.DataFrame:
+    """Return a pairs table without rows: what ``plus: none`` adds."""
+    return PAIRS.empty_table().to_pandas()
+
+
+def check_captions(captions: pd.DataFrame) -> Iterator[str]:
+    """Yield every way in which a captions table breaks the contract."""
+    yield from duplicate_rows(captions, ["caption_id"])
+    yield from _caption_rows(captions)
+
+
+def check_pairs(pairs: pd.DataFrame) -> Iterator[str]:
+    """Yield every way in which a pairs table breaks the contract."""
+    yield from duplicate_rows(pairs, ["set", "caption_id"])
+    yield from _caption_rows(pairs)
+
+
+def check_images(images: pd.DataFrame) -> Iterator[str]:
+    """Yield every way in which an images table breaks the contract."""
+    yield from duplicate_rows(images, ["image_id"])
+    yield from empty_text(images, ["image_id", "dataset", "split", "path"])
+    absolute = images["path"].str.startswith("/")
+    yield from faulty(
+        images[absolute], "image_id", "have an absolute path; expected a relative one"
+    )
+
+
+def check_captions_have_images(captions: pd.DataFrame, images: pd.DataFrame) -> None:
+    """Raise :class:`ContractError` unless each caption's image is there with the same split."""
+    split = captions["image_id"].map(images.set_index("image_id")["split"])
+    problems = [
+        *faulty(captions[split.isna()], "caption_id", "name an image that the images table lacks"),
+        *faulty(
+            captions[split.notna() & (split != captions["split"])],
+            "caption_id",
+            "have another split than their image",
+        ),
+    ]
+    raise_problems("captions and images", problems)
+
+
+def _caption_rows(captions: pd.DataFrame) -> Iterator[str]:
+    yield from empty_text(captions, ["caption_id", "image_id", "dataset", "split", "language"])
+    unknown = ~captions["annotation"].isin(ANNOTATIONS)
+    yield from faulty(captions[unknown], "caption_id", f"have an annotation not in {ANNOTATIONS}")
+    denormal = ~captions["text"].map(lambda text: unicodedata.is_normalized("NFC", text))
+    yield from faulty(captions[denormal], "caption_id", "are not in Unicode normal form NFC")
+    empty = captions["tokens"].map(len) == 0
+    yield from faulty(captions[empty], "caption_id", "have no token")
+
+
+def _write_table(
+    frame: pd.DataFrame,
+    schema: pa.Schema,
+    order: str | list[str],
+    check: Callable[[pd.DataFrame], Iterator[str]],
+    path: Path,
+) -> None:
+    missing = [name for name in schema.names if name not in frame.columns]
+    if missing:
+        raise ContractError(f"{path}: columns missing: {', '.join(missing)}")
+    frame = frame[schema.names].sort_values(order, kind="stable")
+    raise_problems(path, check(frame))
+    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    with publish(path) as temporary:
+        # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
+        pq.write_table(table.replace_schema_metadata(None), temporary)
+
+
+def _read_table(
+    path: Path, schema: pa.Schema, check: Callable[[pd.DataFrame], Iterator[str]]
+) -> pd.DataFrame:
+    table = pq.read_table(path)
+    if not table.schema.equals(schema):
+        raise ContractError(
+            f"{path}: expected columns {schema.names}, found {table.schema.names} "
+            "(or other types). The file was written by another version: run dvc repro."
+        )
+    frame = table.to_pandas()
+    if "tokens" in frame:
+        frame["tokens"] = table["tokens"].to_pylist()
+    raise_problems(path, check(frame))
+    return frame

@@ -1,0 +1,108 @@
+"""params.yaml: generated worlds, data sets, and pair sets selected from them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline_lib.settings.strict import Count, Language, Name, Strict
+
+Annotation = Literal["caption", "translation", "machine"]
+
+
+class World(Strict):
+    """A generated corpus: see pipeline_lib/corpora/world."""
+
+    seed: int
+    style: Literal["flat", "sketch"]
+    images: dict[Literal["train", "val", "test"], Count]
+
+
+class TableDataset(Strict):
+    """Captions in one TSV beside a folder of images: the form to bring your own in."""
+
+    reader: Literal["table"]
+    raw: str
+
+
+class Multi30kDataset(Strict):
+    """The Multi30k repository's own layout.
+
+    Attributes:
+        raw: Clone of the repository.
+        languages: Languages to read.
+        splits: Those whose images are there.
+        validation_images: Images of ``val`` that remain one: ``all``, or so many of the first,
+            the others being the split ``test`` (then ``splits`` leaves ``test`` out).
+    """
+
+    reader: Literal["multi30k"]
+    raw: str
+    languages: list[Language]
+    splits: list[
+        Literal["train", "val", "test", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
+    ]
+    validation_images: Count | Literal["all"]
+
+
+class Flickr8kDataset(Strict):
+    """Flickr8k's photos with captions of six languages; ``split_column`` names whose split."""
+
+    reader: Literal["flickr8k"]
+    raw: str
+    languages: list[Language]
+    split_column: Literal["flickr8k_split", "multi30k_split"]
+
+
+class SharedImages(Strict):
+    """How many images captioned in en, ja and zh to hold out; all other images are for training.
+
+    Attributes:
+        val: Images to validate on.
+        test: Images to test on.
+        seed: Of the draw.
+    """
+
+    val: Count
+    test: Count
+    seed: int
+
+
+class CocoDataset(Strict):
+    """COCO captions (Karpathy's JSON) with STAIR or YJ (ja) and COCO-CN (zh).
+
+    Attributes:
+        raw: Folder of the files.
+        languages: Languages to read.
+        japanese: Whose Japanese captions.
+        splits: Karpathy's of all images, COCO-CN's of its images, or held-out images drawn among
+            those that have captions in all three languages, as Kim et al. 2020 did.
+    """
+
+    reader: Literal["coco"]
+    raw: str
+    languages: list[Language]
+    japanese: Literal["stair", "yj", "none"]
+    splits: Literal["karpathy", "coco_cn"] | SharedImages
+
+
+Dataset = Annotated[
+    TableDataset | Multi30kDataset | Flickr8kDataset | CocoDataset, Field(discriminator="reader")
+]
+
+
+class PairSet(Strict):
+    """Captions to train and validate on: a selection of one data set, plus another pair set.
+
+    Attributes:
+        dataset: Captions table to select from.
+        captions: Kinds of annotation to take, per language.
+        per_image: At most so many training captions per image and language.
+        images: All training images, or one of two disjoint halves (the same for every language).
+        plus: Pair set to add, or ``none``.
+    """
+
+    dataset: Name
+    captions: dict[Language, list[Annotation]]
+    per_image: Count
+    images: Literal["all", "first_half", "second_half"]
+    plus: Name

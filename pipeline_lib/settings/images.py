@@ -1,0 +1,19 @@
+"""params.yaml: extractors of image features."""
+
+from typing import Literal
+
+from pipeline_lib.settings.strict import Count, Name, Strict
+
+
+class Extractor(Strict):
+    """How the images of one data set become features: see pipeline_lib/images."""
+
+    dataset: Name
+    images: str
+    backbone: str
+    weights: str
+    transform: Literal["center", "ten_crop", "squash"]
+    resize: Count
+    crop: Count
+    precision: Literal["bf16", "f32"]
+    batch_size: Count

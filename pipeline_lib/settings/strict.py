@@ -1,0 +1,44 @@
+"""What all parts of params.yaml are made of."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+NONE = "none"
+"""Name of every empty input (pair set, features, lexicon, model): a real, empty artefact."""
+
+RANDOM = "random"
+"""Name of the empty word vectors: words start from draws."""
+
+Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$")]
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+
+
+class SettingsError(ValueError):
+    """params.yaml is not what the pipeline can run."""
+
+
+class Strict(BaseModel):
+    """A mapping of which every key is required and no other is allowed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def choose(table: Mapping[str, T], name: str, kind: str) -> T:
+    """Return ``table[name]``; if there is none, name the closest entry."""
+    if name not in table:
+        raise SettingsError(f"no {kind} is called {name!r}.{suggest(name, table)}")
+    return table[name]
+
+
+def suggest(name: str, known: object) -> str:
+    """Return a hint that names the closest legal name, or all of them."""
+    close = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
+    legal = ", ".join(sorted(str(item) for item in known)) or "none"
+    return f" Did you mean {close[0]!r}?" if close else f" Legal names: {legal}."

@@ -1,0 +1,171 @@
+"""All of params.yaml, and the check that every name in it names something.
+
+YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``2e-4`` a number).
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+
+from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
+from pipeline_lib.settings.evaluations import Evaluations
+from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.recipes import OBJECTIVES, AnyRecipe, merge
+from pipeline_lib.settings.strict import (
+    NONE,
+    RANDOM,
+    Language,
+    Name,
+    SettingsError,
+    Strict,
+    choose,
+    suggest,
+)
+from pipeline_lib.settings.text import Lexicon, Tokenizer, WordVectorSource
+
+PARAMS = Path("params.yaml")
+
+
+class Settings(Strict):
+    """params.yaml: one study.
+
+    ``papers`` holds what each paper fixes, ``departures`` what this study changes for all its
+    recipes (smaller models, say), ``recipes`` the rows. A recipe is the three merged, in this
+    order.
+    """
+
+    root: str
+    worlds: dict[Name, World]
+    datasets: dict[Name, Dataset]
+    tokenizers: dict[Language, Tokenizer]
+    extractors: dict[Name, Extractor]
+    selection_seed: int
+    pairs: dict[Name, PairSet]
+    word_vectors: dict[Name, WordVectorSource]
+    lexicons: dict[Name, Lexicon]
+    pools: dict[Language, Annotation]
+    evaluations: Evaluations
+    papers: dict[str, dict[str, object]]
+    departures: dict[str, object]
+    recipes: dict[Name, dict[str, object]]
+
+    def recipe(self, name: str) -> AnyRecipe:
+        """Return the recipe ``name``, merged and checked."""
+        form, values = self._merged(choose(self.recipes, name, "recipe"))
+        return form.model_validate(values)
+
+    def _merged(self, row: Mapping[str, object]) -> tuple[type[AnyRecipe], dict[str, object]]:
+        return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
+
+    def reference_problems(self) -> Iterator[str]:
+        """Yield every name in the file that names nothing."""
+        for name, extractor in self.extractors.items():
+            yield from _unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
+        for name, pairs in self.pairs.items():
+            where = f"pairs.{name}"
+            yield from _unknown(f"{where}.dataset", [pairs.dataset], self.datasets)
+            yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
+            yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+        for section in ("word_vectors", "lexicons"):
+            for name, entry in getattr(self, section).items():
+                yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
+        keys = {key for form in OBJECTIVES.values() for key in form.model_fields}
+        yield from _unknown("departures", self.departures, keys)
+        for name, row in self.recipes.items():
+            yield from self._recipe_problems(name, row)
+
+    def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
+        where = f"recipes.{name}"
+        try:
+            form, values = self._merged(row)
+            recipe = form.model_validate(values)
+        except SettingsError as error:
+            yield f"{where}: {error}"
+            return
+        except ValidationError as error:
+            yield from _readable(error, form, where)
+            return
+        for key, known in {
+            "paper": self.papers,
+            "dataset": self.datasets,
+            "pairs": self.pairs,
+            "features": self.extractors,
+            "more_features": [NONE, *self.extractors],
+            "initial": [NONE, *self.recipes],
+            "word_vectors": [RANDOM, *self.word_vectors],
+            "lexicon": [NONE, *self.lexicons],
+        }.items():
+            yield from _unknown(f"{where}.{key}", [getattr(recipe, key)], known)
+        yield from _unknown(f"{where}.languages", recipe.languages, self.pools)
+        yield from _recipe_contradictions(where, recipe)
+
+
+def load_settings(path: Path = PARAMS) -> Settings:
+    """Read and check params.yaml.
+
+    Raises:
+        SettingsError: Lists every problem: unknown, missing and ill-typed keys, dangling names.
+    """
+    if not path.is_file():
+        raise SettingsError(
+            f"{path.resolve().name}: not found. Run the command in the folder of a study: "
+            "the one that holds params.yaml and dvc.yaml."
+        )
+    content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    try:
+        settings = Settings.model_validate(content)
+    except ValidationError as error:
+        _raise(path, _readable(error, Settings, ""))
+    _raise(path, settings.reference_problems())
+    return settings
+
+
+def _recipe_contradictions(where: str, recipe: AnyRecipe) -> Iterator[str]:
+    if len(set(recipe.seeds)) != len(recipe.seeds) or not recipe.seeds:
+        yield f"{where}.seeds: expected one or more different seeds, found {recipe.seeds}"
+    if recipe.projection == NONE and recipe.hidden_dim != recipe.embed_dim:
+        yield (
+            f"{where}.projection: without one the sentence's hidden_dim is the joint space's "
+            f"embed_dim; found {recipe.hidden_dim} and {recipe.embed_dim}"
+        )
+
+    two_branch = recipe.objective == "two_branch"
+    if two_branch and recipe.universal_dim == NONE and recipe.pretraining_epochs:
+        yield f"{where}.pretraining_epochs: there is no universal layer (universal_dim: none)"
+    aligned = recipe.objective == "mixed" and recipe.alignment_every_updates != "never"
+    if aligned and not (recipe.orthogonal_map and recipe.lexicon != NONE):
+        yield f"{where}.alignment_every_updates: needs orthogonal_map: true and a lexicon"
+
+
+def _raise(path: Path, problems: Iterator[str]) -> None:
+    listed = "\n".join(f"  - {problem}" for problem in problems)
+    if listed:
+        raise SettingsError(f"{path.name} cannot be used:\n{listed}")
+
+
+def _unknown(where: str, names: object, known: object) -> Iterator[str]:
+    for name in names:
+        if name not in known:
+            yield f"{where}: nothing is called {name!r}.{suggest(name, known)}"
+
+
+def _readable(error: ValidationError, model: type[BaseModel], where: str) -> Iterator[str]:
+    """Turn pydantic's findings into one sentence each, with the closest legal key."""
+    for item in error.errors():
+        place = ".".join([*([where] if where else []), *(str(part) for part in item["loc"])])
+        if item["type"] == "extra_forbidden":
+            known = _legal_keys(model, item["loc"][:-1])
+            yield f"{place}: unknown key.{suggest(item['loc'][-1], known) if known else ''}"
+        elif item["type"] == "missing":
+            yield f"{place}: missing (every number of an experiment stands in params.yaml)"
+        else:
+            yield f"{place}: {item['msg']}, found {item['input']!r}"
+
+
+def _legal_keys(model: type[BaseModel], place: tuple) -> list[str]:
+    if not place:
+        return list(model.model_fields)
+    sections = {"worlds": World, "tokenizers": Tokenizer, "extractors": Extractor, "pairs": PairSet}
+    return list(sections[place[0]].model_fields) if place[0] in sections else []

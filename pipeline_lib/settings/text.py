@@ -1,0 +1,89 @@
+"""params.yaml: tokenisers, word vectors and bilingual lexicons."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline_lib.settings.strict import Count, Language, Name, Rate, Strict
+
+
+class Tokenizer(Strict):
+    """How the captions of one language become tokens."""
+
+    tokenizer: Literal["moses", "mecab", "jieba", "whitespace"]
+    lowercase: bool
+    normalize: bool
+
+
+class FastTextVectors(Strict):
+    """Skip-gram vectors with character n-grams, trained on captions (Bojanowski et al. 2017).
+
+    Attributes:
+        source: Table of pairs (data/pairs/NAME.parquet) whose training captions they learn from.
+        pairs: Pair set whose training words get a vector too, or ``none``.
+        dim: Size of a vector.
+        epochs: Passes over the captions.
+        window: Most words between a word and the context that it predicts.
+        min_count: Rarer words are no contexts and have no vector but that of their n-grams.
+        min_n: Characters of the shortest n-gram.
+        max_n: Characters of the longest.
+        buckets: Size of the table that n-grams are hashed to.
+        negatives: Words drawn as negatives for each context.
+        subsampling: Words more frequent than this share are left out at random.
+        learning_rate: At the start; it falls to nearly 0.
+        seed: Of the initial vectors and all draws.
+    """
+
+    method: Literal["fasttext"]
+    source: str
+    pairs: Name
+    dim: Count
+    epochs: Count
+    window: Count
+    min_count: Count
+    min_n: Count
+    max_n: Count
+    buckets: Count
+    negatives: Count
+    subsampling: Rate
+    learning_rate: Rate
+    seed: int
+
+
+class VectorFiles(Strict):
+    """Trained vectors, read from text files in word2vec's form (fastText's ``.vec``).
+
+    Attributes:
+        source: Folder of the files.
+        pairs: Pair set whose training words are looked up.
+        files: File name in that folder, by language.
+    """
+
+    method: Literal["files"]
+    source: str
+    pairs: Name
+    files: dict[Language, str]
+
+
+WordVectorSource = Annotated[FastTextVectors | VectorFiles, Field(discriminator="method")]
+
+
+class Lexicon(Strict):
+    """Translations of the training words of a pair set, one per line in MUSE's form.
+
+    The training files may repeat what the test files have, as in Mohammadshahi et al. 2019: each
+    lexicon is written by that protocol, ``paper``, and by one without test words, ``clean``.
+
+    Attributes:
+        source: Folder of the files.
+        pairs: Pair set whose training words are kept.
+        languages: Source and target.
+        train: Files to learn from.
+        test: Files to test on.
+    """
+
+    source: str
+    pairs: Name
+    languages: Annotated[list[Language], Field(min_length=2, max_length=2)]
+    train: Annotated[list[str], Field(min_length=1)]
+    test: Annotated[list[str], Field(min_length=1)]

@@ -1,0 +1,29 @@
+"""What word vectors and lexicons may see of a pair set: its training captions."""
+
+import pandas as pd
+
+
+def training_sentences(pairs: pd.DataFrame) -> dict[str, list[list[str]]]:
+    """Return the tokens of every training caption by language; a caption of two sets counts once.
+
+    Args:
+        pairs: Pairs table (contract.tables.PAIRS).
+    """
+    train = pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
+    return {
+        language: [list(tokens) for tokens in rows["tokens"]]
+        for language, rows in train.groupby("language", sort=True)
+    }
+
+
+def training_words(pairs: pd.DataFrame) -> dict[str, set[str]]:
+    """Return the words of the training captions by language."""
+    return {
+        language: {word for tokens in sentences for word in tokens}
+        for language, sentences in training_sentences(pairs).items()
+    }
+
+
+def training_images(pairs: pd.DataFrame) -> list[str]:
+    """Return the ids of the images that the training captions are about, sorted."""
+    return sorted(set(pairs.loc[pairs["split"] == "train", "image_id"]))

@@ -1,0 +1,66 @@
+"""The orthogonal maps between word spaces: where they start, and their steps during training.
+
+§3.2 of Mohammadshahi et al. 2019. Each language but the recipe's first is mapped into the first.
+Retrieval tunes words and never the maps; alignment moves the maps and never the words.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.models.alignment import Translations, procrustes, rcsls_step
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.settings.recipes import MixedRecipe
+from pipeline_lib.training.corpus import Corpus
+from pipeline_lib.training.tasks import State
+
+
+@torch.no_grad()
+def start_rotations(model: Embedder, corpus: Corpus, recipe: MixedRecipe) -> None:
+    """Set each map to the orthogonal one that fits the lexicon best (Procrustes).
+
+    Raises:
+        ContractError: Lists the languages of which the lexicon has no word pair.
+    """
+    rotations = model.sentence_encoder.rotations
+    lonely = [language for language in rotations if not len(corpus.lexicon.get(language, ()))]
+    if lonely:
+        raise ContractError(
+            f"lexicon {recipe.lexicon}: no translation of training words between "
+            f"{recipe.languages[0]} and {', '.join(lonely)}. Name a lexicon of these languages, or "
+            "set orthogonal_map: false."
+        )
+    for language, rotation in rotations.items():
+        words = _translations(model, corpus.lexicon[language], language, recipe)
+        source, target = words.pairs.T
+        rotation.copy_(procrustes(words.source[source], words.target[target]))
+
+
+class Aligner:
+    """Takes the steps of the alignment loss, one per map each time."""
+
+    def __init__(self, corpus: Corpus, recipe: MixedRecipe) -> None:
+        """Remember the lexicon, in ids."""
+        self.lexicon, self.recipe = corpus.lexicon, recipe
+
+    def step(self, model: Embedder, state: State) -> None:
+        """Move each map one step down the RCSLS loss (Eq. 3); ``state`` keeps step sizes."""
+        for language, rotation in model.sentence_encoder.rotations.items():
+            words = _translations(model, self.lexicon[language], language, self.recipe)
+            key = f"alignment_step_{language}"
+            (size,) = state.get(key, [self.recipe.alignment_learning_rate])
+            step = rcsls_step(rotation.detach(), words, self.recipe.alignment_neighbours, size)
+            with torch.no_grad():
+                rotation.copy_(step.rotation)
+            state[key] = [step.step_size]
+
+
+def _translations(
+    model: Embedder, lexicon: Tensor, language: str, recipe: MixedRecipe
+) -> Translations:
+    source, target = (
+        F.normalize(model.sentence_encoder.word_table(name).weight.detach(), dim=1)
+        for name in (language, recipe.languages[0])
+    )
+    return Translations(source, target, lexicon.to(source.device))

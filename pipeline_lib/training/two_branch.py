@@ -1,0 +1,221 @@
+"""The two-branch network's objective and MULE's parts of it (Eq. 1-4 of Kim et al. 2020)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.losses import neighbourhood_hinge, ranking_hinge, reverse_gradient
+from pipeline_lib.models.similarity import cosine
+from pipeline_lib.settings.recipes import TwoBranchRecipe
+from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.training.tasks import (
+    History,
+    Objective,
+    Task,
+    plan_batches,
+    select_rows,
+)
+
+TWO_BRANCH = "two_branch"
+PRETRAINING = "pretraining"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some captions of a batch's images in one language.
+
+    Attributes:
+        token_ids: ``[captions, steps]``.
+        lengths: ``[captions]``.
+        image: Position of each caption's image in the batch ``[captions]``.
+    """
+
+    token_ids: Tensor
+    lengths: Tensor
+    image: Tensor
+
+
+def two_branch(model: Embedder, corpus: Corpus, recipe: TwoBranchRecipe, seed: int) -> Objective:
+    """Make a task of each set whose items are images, and one of pre-training before it."""
+    sets = sorted({set_name for set_name, _ in corpus.sentences})
+    start = {name: p.detach().clone() for name, p in _words(model).items()}
+    tasks = [_task(corpus, name, recipe, (seed, i), start) for i, name in enumerate(sets)]
+    per_epoch = sum(task.stream.batches_per_epoch for task in tasks)
+    before = recipe.pretraining_epochs * per_epoch
+    pretraining = [
+        _pretraining_task(corpus, name, recipe, (seed, i))
+        for i, name in enumerate(sets, start=len(sets))
+    ]
+
+    def choose(random: np.random.Generator, update: int, history: History) -> int:
+        del history
+        return int(random.integers(len(sets))) + (len(sets) if update < before else 0)
+
+    return Objective([*tasks, *pretraining], choose, per_epoch, updates_before=before)
+
+
+def choose_captions(sentences: Sentences, images: Tensor, captions_per_image: int) -> Chosen | None:
+    """Draw captions of these images at random, by torch's generator.
+
+    An image with fewer captions gives all it has; one with none is left out.
+
+    Returns:
+        The captions, or None if no image has one.
+    """
+    index = sentences.image_index.cpu()
+    position = torch.full((int(max(index.max(), images.max())) + 1,), -1)
+    position[images] = torch.arange(len(images))
+    rows = torch.nonzero(position[index] >= 0)[:, 0]
+    if not len(rows):
+        return None
+    rows = rows[torch.randperm(len(rows))]
+    order = position[index[rows]].argsort(stable=True)
+    rows, image = rows[order], position[index[rows[order]]]
+    first = torch.searchsorted(image, image)
+    keep = torch.arange(len(rows)) - first < captions_per_image
+    token_ids, lengths = select_rows(sentences, rows[keep])
+    return Chosen(token_ids, lengths, image[keep].to(token_ids.device))
+
+
+def _task(
+    corpus: Corpus,
+    set_name: str,
+    recipe: TwoBranchRecipe,
+    seed: tuple[int, int],
+    start: Mapping[str, Tensor],
+) -> Task:
+    by_language, images = _languages_and_images(corpus, set_name)
+
+    def loss(model: Embedder, rows: Tensor) -> Tensor:
+        batch = images[rows]
+        chosen = _choose_all(by_language, batch, recipe)
+        image_vectors = model.image_vectors(corpus.features[batch.to(corpus.features.device)])
+        vectors = {
+            language: model.sentence_vectors(item.token_ids, item.lengths, language)
+            for language, item in chosen.items()
+        }
+        total = sum(
+            _matching(model, image_vectors, vectors[language], item.image, recipe)
+            for language, item in chosen.items()
+        ) / len(chosen)
+        sides = {language: (vectors[language], item.image) for language, item in chosen.items()}
+        total = total + recipe.sentence_neighbourhood_weight * _neighbourhood(sides, recipe)
+        if recipe.word_neighbourhood_weight or recipe.classifier_weight:
+            averages = _averages(model, chosen)
+            total = total + recipe.word_neighbourhood_weight * _neighbourhood(averages, recipe)
+            if recipe.classifier_weight:
+                total = total + recipe.classifier_weight * _classification(model, averages, recipe)
+        if recipe.anchor_weight:
+            moved = sum((p - start[name]).square().sum() for name, p in _words(model).items())
+            total = total + recipe.anchor_weight * moved
+        return total
+
+    stream = plan_batches(np.zeros(len(images)), recipe, seed)
+    return Task(TWO_BRANCH, f"{set_name} {'-'.join(by_language)}", stream, loss, per_item=False)
+
+
+def _pretraining_task(
+    corpus: Corpus, set_name: str, recipe: TwoBranchRecipe, seed: tuple[int, int]
+) -> Task:
+    """Make the task that aligns averaged universal word vectors alone; words stay."""
+    by_language, images = _languages_and_images(corpus, set_name)
+
+    def loss(model: Embedder, rows: Tensor) -> Tensor:
+        chosen = _choose_all(by_language, images[rows], recipe)
+        words = _words(model)
+        tuned = {name: p.requires_grad for name, p in words.items()}
+        for p in words.values():
+            p.requires_grad_(False)
+        total = _neighbourhood(_averages(model, chosen), recipe)
+        for name, p in words.items():
+            p.requires_grad_(tuned[name])
+        return total
+
+    stream = plan_batches(np.zeros(len(images)), recipe, seed)
+    return Task(PRETRAINING, f"{set_name} pairs", stream, loss, per_item=False)
+
+
+def _languages_and_images(corpus: Corpus, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
+    by_language = {
+        language: sentences
+        for (name, language), sentences in corpus.sentences.items()
+        if name == set_name
+    }
+    images = torch.cat([s.image_index.cpu() for s in by_language.values()]).unique()
+    return by_language, images
+
+
+def _choose_all(
+    by_language: Mapping[str, Sentences], images: Tensor, recipe: TwoBranchRecipe
+) -> dict[str, Chosen]:
+    drawn = {
+        language: choose_captions(sentences, images, recipe.captions_per_image)
+        for language, sentences in by_language.items()
+    }
+    return {language: item for language, item in drawn.items() if item is not None}
+
+
+def _matching(
+    model: Embedder, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranchRecipe
+) -> Tensor:
+    """Rank images for each caption, captions for each image, and captions for each caption."""
+    options = recipe.margin, recipe.violations
+    scores = model.scores(images, captions)
+    own = scores[image, torch.arange(len(image), device=image.device)]
+    to_image = F.one_hot(image, len(images)).bool()
+    same = image[:, None] == image[None, :]
+    total = recipe.caption_image_weight * ranking_hinge(scores.T, own, to_image, *options).mean()
+    total = total + (
+        recipe.image_caption_weight * ranking_hinge(scores[image], own, same, *options).mean()
+    )
+    if recipe.same_language_weight:
+        itself = torch.eye(len(image), dtype=torch.bool, device=image.device)
+        among = model.scores(captions, captions)
+        total = total + recipe.same_language_weight * neighbourhood_hinge(
+            among, same & ~itself, same, *options
+        )
+    return total
+
+
+def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe) -> Tensor:
+    """Return the neighbourhood constraints between languages, averaged over their pairs (Eq. 1)."""
+    terms = []
+    for (a, a_image), (b, b_image) in combinations(sides.values(), 2):
+        scores, same = cosine(a, b), a_image[:, None] == b_image[None, :]
+        terms += [
+            neighbourhood_hinge(s, p, p, recipe.margin, recipe.violations)
+            for s, p in ((scores, same), (scores.T, same.T))
+        ]
+    return torch.stack(terms).sum() * 2 / len(terms) if terms else torch.zeros(())
+
+
+def _averages(model: Embedder, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
+    average = model.sentence_encoder.average
+    return {
+        language: (F.normalize(average(item.token_ids, item.lengths, language), dim=1), item.image)
+        for language, item in chosen.items()
+    }
+
+
+def _classification(
+    model: Embedder, averages: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe
+) -> Tensor:
+    """Return the classifier's loss, whose gradient turns before the universal layer (Eq. 2, 4)."""
+    vectors = torch.cat([vectors for vectors, _ in averages.values()])
+    labels = torch.cat(
+        [
+            torch.full((len(vectors),), recipe.languages.index(language), device=vectors.device)
+            for language, (vectors, _) in averages.items()
+        ]
+    )
+    return F.cross_entropy(model.language_classifier(reverse_gradient(vectors)), labels)
+
+
+def _words(model: Embedder) -> dict[str, Tensor]:
+    return {name: table.weight for name, table in model.sentence_encoder.words.items()}

@@ -1,0 +1,298 @@
+"""Parallel text, leaks, engines and translated captions."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import TypeAdapter
+from tiny_translation import recipe, toy_pairs, toy_subwords
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import check_captions, read_captions, write_captions
+from pipeline_lib.contract.translations import read_translations, write_translations
+from pipeline_lib.corpora.multi30k import read_multi30k
+from pipeline_lib.corpora.parallel import parallel_text
+from pipeline_lib.evaluation.nbest import read_nbest, write_nbest
+from pipeline_lib.models.translator import Hypothesis, Translator
+from pipeline_lib.settings.synthesis import Translation
+from pipeline_lib.settings.text import Tokenizer
+from pipeline_lib.synthesis import translate as translate_module
+from pipeline_lib.synthesis.engines import Engine, build_engine
+from pipeline_lib.synthesis.leaks import (
+    check_images_seen,
+    check_training_pairs,
+    evaluation_images,
+    images_seen,
+    without_images,
+)
+from pipeline_lib.synthesis.translate import (
+    captions_to_translate,
+    distinct_sentences,
+    translate_sentences,
+    translated_captions,
+)
+from pipeline_lib.synthesis.validation import greedy_bleu, measure, nbest_lists
+from pipeline_lib.text.subwords import Subwords
+from pipeline_lib.text.vocabulary import SPECIALS
+
+TOKENIZERS = {
+    language: Tokenizer(tokenizer="whitespace", lowercase=True, normalize=False)
+    for language in ("en", "de", "fr")
+}
+
+
+def settings(engine="file", model="x", **more):
+    content = {"dataset": "toy", "source_language": "en", "annotation": "caption",
+               "target_language": "de", "engine": engine, "model": str(model)}  # fmt: skip
+    return TypeAdapter(Translation).validate_python(content | more)
+
+
+def captions():
+    """Return two English captions per image, of which the second has a German translation."""
+    rows = []
+    splits = ["train", "train", "train", "val", "test"]
+    for number, ((one, _), (two, translated)) in enumerate(
+        zip(toy_pairs(5, seed=7), toy_pairs(5, seed=8), strict=True)
+    ):
+        source = f"toy/{number}/en/caption/1"
+        for language, annotation, position, text, of in (
+            ("en", "caption", 0, one, None),
+            ("en", "caption", 1, two, None),
+            ("de", "translation", 0, translated, source),
+        ):
+            rows.append(
+                {
+                    "caption_id": f"toy/{number}/{language}/{annotation}/{position}",
+                    "image_id": f"photo:{number}",
+                    "dataset": "toy",
+                    "split": splits[number],
+                    "language": language,
+                    "annotation": annotation,
+                    "position": position,
+                    "text": text,
+                    "tokens": text.split(),
+                    "source_caption_id": of,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def images(splits):
+    return pd.DataFrame({"image_id": list(splits), "split": list(splits.values())})
+
+
+def test_subwords_give_back_every_sentence_and_are_the_same_each_time():
+    sentences = [text for pair in toy_pairs(50) for text in pair]
+    first, second = Subwords.train(sentences, 50), Subwords.train(sentences, 50)
+    assert first.model == second.model
+    assert len(first) == 50
+    ids = first.encode(sentences)
+    assert first.decode(ids) == sentences
+    assert min(min(each) for each in ids) >= len(SPECIALS)
+
+
+def test_text_that_normalisation_would_change_is_kept():
+    text = "Ein “Hund”，½ ﬁt ﹣ Straße"
+    assert Subwords.train([text], 30).decode(Subwords.train([text], 30).encode([text]))[0] == text
+
+
+def test_too_many_subwords_are_refused():
+    with pytest.raises(ContractError, match="5000 subwords"):
+        Subwords.train(["a b c"], 5000)
+
+
+def test_parallel_text_joins_translations_to_their_source():
+    pairs = parallel_text(captions(), "en", "de")
+    assert pairs["source_id"].tolist() == [f"toy/{number}/en/caption/1" for number in range(5)]
+    assert list(zip(pairs["source"], pairs["target"], strict=True)) == toy_pairs(5, seed=8)
+    assert pairs["split"].tolist() == ["train", "train", "train", "val", "test"]
+    back = parallel_text(captions(), "de", "en")
+    assert list(zip(back["target"], back["source"], strict=True)) == toy_pairs(5, seed=8)
+
+
+def test_two_translations_of_one_caption_are_parallel_and_machine_ones_are_not():
+    german = captions()[lambda rows: rows["language"] == "de"]
+    french = german.assign(
+        caption_id=german["caption_id"] + "/fr", language="fr", text="fr " + german["text"]
+    )
+    pairs = parallel_text(pd.concat([captions(), french]), "fr", "de")
+    assert (pairs["source"] == "fr " + pairs["target"]).all()
+    assert len(pairs) == 5
+    with pytest.raises(ContractError, match="split train, found none"):
+        parallel_text(pd.concat([captions(), french.assign(annotation="machine")]), "fr", "de")
+
+
+def test_protected_images_are_left_out_and_their_presence_is_an_error():
+    pairs = parallel_text(captions(), "en", "de")
+    protected = evaluation_images(
+        images({"photo:1": "test", "photo:2": "train", "photo:3": "val", "photo:4": "test"})
+    )
+    with pytest.raises(ContractError, match=r"photo:1") as error:
+        check_training_pairs(pairs, protected, "translators.x")
+    assert "photo:3" in str(error.value)
+    kept = without_images(pairs, protected)
+    check_training_pairs(kept, protected, "translators.x")
+    assert images_seen(kept) == {"train": ["photo:0", "photo:2"], "val": []}
+    assert "test" in set(kept["split"])
+
+
+def test_a_translator_may_know_validation_images_as_such_but_no_test_image():
+    seen = images_seen(parallel_text(captions(), "en", "de"))
+    own = {"photo:0": "train", "photo:1": "train", "photo:2": "train", "photo:3": "val",
+           "photo:4": "test"}  # fmt: skip
+    check_images_seen(seen, images(own), "translations.x")
+    for changed in ({"photo:0": "val"}, {"photo:2": "test"}, {"photo:3": "test"}):
+        with pytest.raises(ContractError, match=next(iter(changed))):
+            check_images_seen(seen, images(own | changed), "translations.x")
+
+
+def shouting(calls, fail_at=None):
+    def translate(sentences):
+        calls.append(list(sentences))
+        if len(calls) == fail_at:
+            raise KeyboardInterrupt
+        return [[Hypothesis(f"  {text.upper()}\u00a0!", -1.5, -1.0)] for text in sentences]
+
+    return Engine({"engine": "shouting"}, translate, lambda sentences: None, {})
+
+
+def test_an_interrupted_translation_does_no_chunk_twice(tmp_path, monkeypatch):
+    monkeypatch.setattr(translate_module, "CHUNK", 3)
+    sentences = distinct_sentences(captions())
+    expected = translate_sentences(shouting([]), sentences, tmp_path / "whole", "toy")
+    first, second = [], []
+    with pytest.raises(KeyboardInterrupt):
+        translate_sentences(shouting(first, fail_at=3), sentences, tmp_path / "cut", "toy")
+    found = translate_sentences(shouting(second), sentences, tmp_path / "cut", "toy")
+    assert found == expected
+    assert [text for chunk in first[:2] + second for text in chunk] == sentences
+
+
+def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):
+    table, chosen = captions(), settings()
+    originals = captions_to_translate(table, chosen)
+    assert len(originals) == 10
+    best = {text: Hypothesis(f"  {text.upper()}\u00a0!", -1.5, -1.0) for text in originals["text"]}
+    rows, origin = translated_captions(originals, best, chosen, "mt", shouting([]), TOKENIZERS)
+    everything = pd.concat([table, rows])
+    assert list(check_captions(everything)) == []
+    write_captions(everything, tmp_path / "captions.parquet")
+    read = read_captions(tmp_path / "captions.parquet").set_index("caption_id")
+    assert len(read) == 25
+    row = read.loc["toy/3/en/caption/0/de/mt"]
+    source = read.loc[row["source_caption_id"]]
+    assert row["text"] == f"{source['text'].upper()} !"
+    assert row["tokens"] == [*source["tokens"], "!"]
+    assert (row["language"], row["annotation"]) == ("de", "machine")
+    assert (row["image_id"], row["split"]) == (source["image_id"], source["split"])
+    write_translations(origin, tmp_path / "origin.parquet")
+    origin = read_translations(tmp_path / "origin.parquet").set_index("caption_id")
+    assert set(origin.index) == set(read.index[read["annotation"] == "machine"])
+    assert json.loads(origin["engine"].iloc[0]) == {"engine": "shouting"}
+    assert (origin["log_likelihood"] == -1.5).all()
+
+
+def test_captions_that_cannot_be_translated_are_reported():
+    with pytest.raises(ContractError, match="en/machine"):
+        captions_to_translate(captions(), settings(annotation="machine"))
+    done = captions().assign(annotation="machine", language="de")
+    with pytest.raises(ContractError, match="found 15"):
+        captions_to_translate(pd.concat([captions(), done]), settings())
+
+
+def test_ready_translations_come_from_a_file(tmp_path):
+    path = tmp_path / "ready.tsv"
+    path.write_text("source\ttranslation\na dog\tein Hund\na cat\teine Katze\n", encoding="utf-8")
+    engine = build_engine(settings(model=path))
+    engine.check(["a cat", "a dog"])
+    found = engine.translate(["a cat", "a dog"])
+    assert [each[0].text for each in found] == ["eine Katze", "ein Hund"]
+    assert engine.description["model"] == "ready.tsv"
+    with pytest.raises(ContractError, match=r"2 problem") as error:
+        engine.check(["a bird", "a cat", "a fish"])
+    assert "'a bird'" in str(error.value)
+    assert "'a fish'" in str(error.value)
+
+
+def test_a_file_that_contradicts_itself_is_refused(tmp_path):
+    path = tmp_path / "ready.tsv"
+    path.write_text("source\ttranslation\na dog\tein Hund\na dog\tHunde\n", encoding="utf-8")
+    with pytest.raises(ContractError, match="2 of 'a dog'"):
+        build_engine(settings(model=path))
+
+
+@pytest.fixture
+def trained(tmp_path):
+    translator = Translator(recipe("transformer"), toy_subwords()).eval()
+    translator.save(tmp_path / "toy")
+    seen = images_seen(parallel_text(captions(), "en", "de"))
+    (tmp_path / "toy" / "images.json").write_text(json.dumps(seen))
+    return tmp_path / "toy", translator
+
+
+def test_an_own_translator_is_an_engine_that_knows_what_it_saw(trained):
+    folder, translator = trained
+    engine = build_engine(settings("translator", folder))
+    sentences = [source for source, _ in toy_pairs(6)]
+    expected = translator.translate(sentences, beam=3, n_best=1, alpha=1.0)
+    assert engine.translate(sentences) == expected
+    assert engine.images_seen["train"] == ["photo:0", "photo:1", "photo:2"]
+    assert engine.description["beam"] == 3
+    assert str(folder.parent) not in json.dumps(engine.description)
+    with pytest.raises(ContractError, match="from en to fr, found one from en to de"):
+        build_engine(settings("translator", folder, target_language="fr"))
+
+
+def test_a_ctranslate2_folder_without_its_files_is_refused(tmp_path):
+    more = {"beam": 5, "length_penalty": 1.0}
+    with pytest.raises(ContractError, match="3 problem"):
+        build_engine(settings("ctranslate2", tmp_path, **more))
+
+
+def test_nbest_lists_are_moses_files_with_log_likelihoods(trained, tmp_path):
+    _, translator = trained
+    sentences = [source for source, _ in toy_pairs(3)]
+    lists = nbest_lists(translator, sentences, str.split)
+    write_nbest(lists, tmp_path / "toy.nbest")
+    read = read_nbest(tmp_path / "toy.nbest")
+    assert np.bincount(read.sentence).tolist() == [4, 4, 4]
+    assert read.names == ("log_likelihood",)
+    # The beam grows to the length of the list; scores fall within it.
+    found = translator.translate(sentences, beam=4, n_best=4, alpha=1.0)
+    assert read.features[:, 0].tolist() == [h.log_likelihood for each in found for h in each]
+    assert all((np.diff(read.scores[read.sentence == row]) <= 0).all() for row in range(3))
+
+
+def test_quality_is_measured_on_every_split_but_the_training_one(trained):
+    _, translator = trained
+    pairs = parallel_text(captions(), "en", "de")
+    found = measure(translator, pairs, resamples=10, confidence=0.9, seed=1)
+    assert set(found) == {"val", "test"}
+    assert found["test"]["bleu_signature"].startswith("nrefs:1|case:mixed")
+    assert 0 <= greedy_bleu(translator, pairs) <= 100
+
+
+@pytest.mark.real_data
+def test_parallel_text_of_multi30k_is_that_of_its_files(real_data):
+    corpus = read_multi30k(
+        real_data / "multi30k", "multi30k", languages=["en", "de"], splits=["train", "val", "test"]
+    )
+    pairs = parallel_text(corpus.captions, "en", "de")
+    assert pairs["split"].value_counts().to_dict() == {"train": 29000, "val": 1014, "test": 1000}
+    folder = real_data / "multi30k" / "data" / "task1" / "raw"
+    for split, name in (("val", "val"), ("test", "test_2016_flickr")):
+        lines = [
+            [" ".join(line.split()) for line in _lines(folder / f"{name}.{language}")]
+            for language in ("en", "de")
+        ]
+        rows = pairs[pairs["split"] == split]
+        found = sorted(zip(rows["source"], rows["target"], strict=True))
+        assert found == sorted(zip(*lines, strict=True))
+
+
+def _lines(path):
+    if path.is_file():
+        return path.read_text(encoding="utf-8").splitlines()
+    return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()).decode().splitlines()
