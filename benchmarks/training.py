@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import Vocabulary
 from pipeline_lib.training.corpus import Corpus, Sentences
@@ -106,7 +106,7 @@ def _sentences(language: str, random: np.random.Generator) -> Sentences:
 def our_steps(corpus: Corpus, vocabulary: Vocabulary, **changes: object) -> Step:
     """Return the update of this library, its tasks taken in turn."""
     recipe = RECIPE.model_copy(update=changes)
-    model = Embedder(recipe, vocabulary, FEATURE_DIM, seed=1)
+    model = JointSpace(recipe, vocabulary, FEATURE_DIM, seed=1)
     tasks = build_tasks(corpus, recipe, seed=1)
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=True)
     numbers = iter(range(10**9))

@@ -5,7 +5,7 @@
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``models``
-    Encoders, similarities, losses, and the Embedder that composes them.
+    Encoders, similarities, losses, and the JointSpace that composes them.
 ``training``
     Batches, the update loop, checkpoints.
 ``evaluation``

@@ -9,7 +9,7 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.embedding import embed_split
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.corpus import join_features
 
@@ -31,7 +31,7 @@ def main(name: str) -> None:
     write_embeddings(
         {
             seed: embed_split(
-                Embedder.load(Path(f"data/models/{name}/seed-{seed}")).to(device),
+                JointSpace.load(Path(f"data/models/{name}/seed-{seed}")).to(device),
                 captions[captions["split"] == split],
                 images[images["split"] == split],
                 features,

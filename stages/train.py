@@ -14,6 +14,7 @@ from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import read_word_vectors
 from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
@@ -29,7 +30,10 @@ from pipeline_lib.training.preparation import (
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/models/NAME, metrics/recipes/NAME/training.csv and model.json."""
-    recipe = load_settings().recipe(name)
+    settings = load_settings()
+    recipe = settings.recipe(name)
+    extractor = settings.extractors[recipe.features]
+    preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
     inputs = {
         "pairs": Path(f"data/pairs/{recipe.pairs}.parquet"),
         "features": Path(f"data/features/{recipe.features}.h5"),
@@ -63,7 +67,7 @@ def main(name: str) -> None:
             )
             label = f"{name} seed {seed} on {device.type}"
             history = fit(model.to(device), train, validate, seed, resume, label)
-            model.save(models / f"seed-{seed}")
+            model.save(models / f"seed-{seed}", preprocessing)
             histories.append(pd.DataFrame(history).assign(seed=seed))
     with publish(Path(f"metrics/recipes/{name}/training.csv")) as path:
         pd.concat(histories).to_csv(path, index=False)

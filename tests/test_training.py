@@ -14,7 +14,7 @@ import torch
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
@@ -32,7 +32,7 @@ def train(folder, seed=1, validate=None, pairs=None, objective="alternating", **
         build_corpus(pairs, split, tiny.features(), vocabulary, recipe, tiny.lexicon())
         for split in ("train", "val")
     ]
-    model = Embedder(recipe, vocabulary, corpora[0].features.shape[1], seed)
+    model = JointSpace(recipe, vocabulary, corpora[0].features.shape[1], seed)
     validate = validate or partial(validation_scores, corpus=corpora[1])
     folder.mkdir(exist_ok=True)
     history = fit(model, corpora[0], validate, seed, folder, "test")
@@ -198,7 +198,7 @@ def objective_of(pairs, **changes):
     recipe = tiny.recipe(**changes)
     vocabulary = build_vocabulary(pairs, recipe)
     corpus = build_corpus(pairs, "train", tiny.features(), vocabulary, recipe)
-    return build_objective(Embedder(recipe, vocabulary, 10, 1), corpus, recipe, 1)
+    return build_objective(JointSpace(recipe, vocabulary, 10, 1), corpus, recipe, 1)
 
 
 def test_caption_caption_pairs_stay_within_one_set_and_are_all_pairs():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.features import Features
+from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.settings.recipes import RECIPE
 
 COMMON = {
@@ -146,3 +147,24 @@ def lexicon():
             for protocol in ("paper", "clean")
         ]
     )
+
+
+PREPROCESSING = Preprocessing.model_validate(
+    {
+        "tokenizers": {
+            language: {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
+            for language in ("en", "de")
+        },
+        "extractor": {
+            "dataset": "tiny",
+            "images": "images",
+            "backbone": "efficientnet_lite0",
+            "weights": "package",
+            "transform": "squash",
+            "resize": 224,
+            "crop": 224,
+            "precision": "f32",
+            "batch_size": 2,
+        },
+    }
+)

@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from pipeline_lib.contract.parquet import read_table, write_table
 from pipeline_lib.contract.problems import (
-    ContractError,
     duplicate_rows,
     empty_text,
     faulty,
-    raise_problems,
 )
-from pipeline_lib.publishing import publish
 
 FOLDS = ("train", "test")
 PROTOCOLS = ("paper", "clean")
@@ -37,29 +34,13 @@ LEXICON = pa.schema(
 
 def write_lexicon(lexicon: pd.DataFrame, path: Path) -> None:
     """Check a lexicon (schema :data:`LEXICON`) and publish it, sorted."""
-    missing = [name for name in LEXICON.names if name not in lexicon.columns]
-    if missing:
-        raise ContractError(f"{path}: columns missing: {', '.join(missing)}")
     order = ["source_language", "target_language", "protocol", "fold"]
-    lexicon = lexicon[LEXICON.names].sort_values([*order, "source_word", "target_word"])
-    raise_problems(path, check_lexicon(lexicon))
-    table = pa.Table.from_pandas(lexicon, schema=LEXICON, preserve_index=False)
-    with publish(path) as temporary:
-        # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
-        pq.write_table(table.replace_schema_metadata(None), temporary)
+    write_table(lexicon, LEXICON, [*order, "source_word", "target_word"], check_lexicon, path)
 
 
 def read_lexicon(path: Path) -> pd.DataFrame:
     """Read and check a lexicon."""
-    table = pq.read_table(path)
-    if not table.schema.equals(LEXICON):
-        raise ContractError(
-            f"{path}: expected columns {LEXICON.names}, found {table.schema.names} "
-            "(or other types). The file was written by another version: run dvc repro."
-        )
-    lexicon = table.to_pandas()
-    raise_problems(path, check_lexicon(lexicon))
-    return lexicon
+    return read_table(path, LEXICON, check_lexicon)
 
 
 def empty_lexicon() -> pd.DataFrame:

@@ -1,21 +1,19 @@
 """Tables of captions, images and training pairs, in parquet."""
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from pipeline_lib.contract.parquet import read_table, write_table
 from pipeline_lib.contract.problems import (
-    ContractError,
     duplicate_rows,
     empty_text,
     faulty,
     raise_problems,
 )
-from pipeline_lib.publishing import publish
 
 ANNOTATIONS = ("caption", "translation", "machine")
 """Kinds of text: written for the image, translated from a caption by people, or by a machine."""
@@ -52,32 +50,32 @@ PAIRS = pa.schema([*_CAPTION_FIELDS, pa.field("set", _TEXT, nullable=False)])
 
 def write_captions(captions: pd.DataFrame, path: Path) -> None:
     """Check a captions table (schema :data:`CAPTIONS`) and publish it, sorted by ``caption_id``."""
-    _write_table(captions, CAPTIONS, "caption_id", check_captions, path)
+    write_table(captions, CAPTIONS, "caption_id", check_captions, path)
 
 
 def read_captions(path: Path) -> pd.DataFrame:
     """Read and check a captions table; ``tokens`` holds one list of strings per row."""
-    return _read_table(path, CAPTIONS, check_captions)
+    return read_table(path, CAPTIONS, check_captions)
 
 
 def write_images(images: pd.DataFrame, path: Path) -> None:
     """Check an images table (schema :data:`IMAGES`) and publish it, sorted by ``image_id``."""
-    _write_table(images, IMAGES, "image_id", check_images, path)
+    write_table(images, IMAGES, "image_id", check_images, path)
 
 
 def read_images(path: Path) -> pd.DataFrame:
     """Read and check an images table."""
-    return _read_table(path, IMAGES, check_images)
+    return read_table(path, IMAGES, check_images)
 
 
 def write_pairs(pairs: pd.DataFrame, path: Path) -> None:
     """Check a pairs table (schema :data:`PAIRS`) and publish it, sorted by set and caption."""
-    _write_table(pairs, PAIRS, ["set", "caption_id"], check_pairs, path)
+    write_table(pairs, PAIRS, ["set", "caption_id"], check_pairs, path)
 
 
 def read_pairs(path: Path) -> pd.DataFrame:
     """Read and check a pairs table."""
-    return _read_table(path, PAIRS, check_pairs)
+    return read_table(path, PAIRS, check_pairs)
 
 
 def empty_pairs() -> pd.DataFrame:
@@ -129,37 +127,3 @@ def _caption_rows(captions: pd.DataFrame) -> Iterator[str]:
     yield from faulty(captions[denormal], "caption_id", "are not in Unicode normal form NFC")
     empty = captions["tokens"].map(len) == 0
     yield from faulty(captions[empty], "caption_id", "have no token")
-
-
-def _write_table(
-    frame: pd.DataFrame,
-    schema: pa.Schema,
-    order: str | list[str],
-    check: Callable[[pd.DataFrame], Iterator[str]],
-    path: Path,
-) -> None:
-    missing = [name for name in schema.names if name not in frame.columns]
-    if missing:
-        raise ContractError(f"{path}: columns missing: {', '.join(missing)}")
-    frame = frame[schema.names].sort_values(order, kind="stable")
-    raise_problems(path, check(frame))
-    table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
-    with publish(path) as temporary:
-        # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
-        pq.write_table(table.replace_schema_metadata(None), temporary)
-
-
-def _read_table(
-    path: Path, schema: pa.Schema, check: Callable[[pd.DataFrame], Iterator[str]]
-) -> pd.DataFrame:
-    table = pq.read_table(path)
-    if not table.schema.equals(schema):
-        raise ContractError(
-            f"{path}: expected columns {schema.names}, found {table.schema.names} "
-            "(or other types). The file was written by another version: run dvc repro."
-        )
-    frame = table.to_pandas()
-    if "tokens" in frame:
-        frame["tokens"] = table["tokens"].to_pylist()
-    raise_problems(path, check(frame))
-    return frame

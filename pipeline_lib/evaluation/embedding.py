@@ -6,12 +6,12 @@ import torch
 
 from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.features import Features
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import feature_rows
 
 
 def embed_split(
-    model: Embedder, captions: pd.DataFrame, images: pd.DataFrame, features: Features
+    model: JointSpace, captions: pd.DataFrame, images: pd.DataFrame, features: Features
 ) -> Embeddings:
     """Embed all images of a split, and its captions in the model's languages.
 
@@ -39,7 +39,7 @@ def embed_split(
     )
 
 
-def _embed_language(model: Embedder, captions: pd.DataFrame, language: str) -> np.ndarray:
+def _embed_language(model: JointSpace, captions: pd.DataFrame, language: str) -> np.ndarray:
     token_ids, lengths = model.vocabulary.encode_all(list(captions["tokens"]), language)
     tensors = (torch.from_numpy(array.astype(np.int64)) for array in (token_ids, lengths))
     return model.embed_tokens(*tensors, language).numpy()

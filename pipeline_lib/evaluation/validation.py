@@ -4,12 +4,12 @@ import numpy as np
 
 from pipeline_lib.evaluation.ranking import bidirectional_ranks
 from pipeline_lib.evaluation.scores import SCORES
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import Corpus
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM
 
 
-def validation_scores(model: Embedder, corpus: Corpus) -> dict[str, float]:
+def validation_scores(model: JointSpace, corpus: Corpus) -> dict[str, float]:
     """Return the sum of six recalls (%, R@1, 5 and 10 both ways) per (set, language) and in all.
 
     The total selects the best weights (§3.1 of Kádár et al. 2019), or the mean rank does (the code

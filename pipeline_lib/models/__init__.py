@@ -1,1 +1,1 @@
-"""Models: similarities, losses, the recurrent layer, encoders, and the Embedder made of them."""
+"""Models: similarities, losses, the recurrent layer, encoders, and the JointSpace made of them."""

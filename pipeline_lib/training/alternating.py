@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import bidirectional_hinge
 from pipeline_lib.settings.recipes import AlternatingRecipe
 from pipeline_lib.training.batches import sentence_pairs
@@ -24,7 +24,9 @@ from pipeline_lib.training.tasks import (
 CAPTION_CAPTION = "caption_caption"
 
 
-def alternating(model: Embedder, corpus: Corpus, recipe: AlternatingRecipe, seed: int) -> Objective:
+def alternating(
+    model: JointSpace, corpus: Corpus, recipe: AlternatingRecipe, seed: int
+) -> Objective:
     """Make a task of each (set, language), and of each language pair of a set where c2c is on."""
     del model
     image_tasks = [
@@ -69,7 +71,7 @@ def _image_caption_task(
 ) -> Task:
     sentences, language = corpus.sentences[key], key[1]
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: JointSpace, rows: Tensor) -> Tensor:
         image_index = images_of(sentences, rows)
         images = model.image_vectors(corpus.features[image_index])
         scores = model.scores(images, embed_rows(model, sentences, rows, language))
@@ -92,7 +94,7 @@ def _caption_caption_task(
         return None
     index = torch.from_numpy(pairs)
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: JointSpace, rows: Tensor) -> Tensor:
         a_rows, b_rows = index[rows].T
         scores = model.scores(
             embed_rows(model, a, a_rows, a_key[1]), embed_rows(model, b, b_rows, b_key[1])

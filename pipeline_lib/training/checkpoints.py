@@ -1,4 +1,4 @@
-"""Checkpoints of an unfinished run; finished models are saved by the Embedder."""
+"""Checkpoints of an unfinished run; finished models are saved by the JointSpace."""
 
 from pathlib import Path
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import bidirectional_hinge
 from pipeline_lib.settings.recipes import JointRecipe
 from pipeline_lib.training.corpus import Corpus, Sentences
@@ -23,7 +23,7 @@ from pipeline_lib.training.tasks import (
 JOINT = "joint"
 
 
-def joint(model: Embedder, corpus: Corpus, recipe: JointRecipe, seed: int) -> Objective:
+def joint(model: JointSpace, corpus: Corpus, recipe: JointRecipe, seed: int) -> Objective:
     """Make one task of each set, whose items are tuples of an image's captions."""
     del model
     sets = sorted({set_name for set_name, _ in corpus.sentences})
@@ -63,7 +63,7 @@ def _task(corpus: Corpus, set_name: str, recipe: JointRecipe, seed: tuple[int, i
     terms = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
     options = recipe.margin, recipe.violations, terms
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: JointSpace, rows: Tensor) -> Tensor:
         total, vectors = torch.zeros((), device=model.device), []
         for language, of_language, column in zip(languages, sentences, tuples[rows].T, strict=True):
             there = present(column)
@@ -90,7 +90,7 @@ def _task(corpus: Corpus, set_name: str, recipe: JointRecipe, seed: tuple[int, i
 
 
 def _sentence_sentence(
-    model: Embedder,
+    model: JointSpace,
     a: tuple[Tensor, Tensor, Tensor],
     b: tuple[Tensor, Tensor, Tensor],
     options: tuple,

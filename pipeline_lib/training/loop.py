@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.corpus import Corpus
 from pipeline_lib.training.objectives import build_objective
@@ -20,7 +20,7 @@ from pipeline_lib.training.tasks import History, Objective, State
 
 RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
 HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
-Validate = Callable[[Embedder], dict[str, float]]
+Validate = Callable[[JointSpace], dict[str, float]]
 """From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
 
 
@@ -46,7 +46,7 @@ class Progress:
 
 
 def fit(
-    model: Embedder, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
+    model: JointSpace, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
 ) -> History:
     """Train ``model`` in place by its recipe and leave it with its best weights.
 
@@ -82,7 +82,7 @@ def fit(
 
 class _Run:
     def __init__(
-        self, model: Embedder, objective: Objective, validate: Validate, seed: int, resume: Path
+        self, model: JointSpace, objective: Objective, validate: Validate, seed: int, resume: Path
     ) -> None:
         self.model, self.objective, self.validate, self.seed = model, objective, validate, seed
         self.recipe = model.recipe

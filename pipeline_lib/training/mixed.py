@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import bidirectional_hinge
 from pipeline_lib.settings.recipes import MixedRecipe
 from pipeline_lib.settings.strict import NONE
@@ -22,7 +22,7 @@ from pipeline_lib.training.tasks import (
 )
 
 
-def mixed(model: Embedder, corpus: Corpus, recipe: MixedRecipe, seed: int) -> Objective:
+def mixed(model: JointSpace, corpus: Corpus, recipe: MixedRecipe, seed: int) -> Objective:
     """Make one task of all captions of all sets; align the words every T updates, if asked to."""
     if recipe.orthogonal_map and recipe.initial == NONE:
         start_rotations(model, corpus, recipe)
@@ -32,7 +32,7 @@ def mixed(model: Embedder, corpus: Corpus, recipe: MixedRecipe, seed: int) -> Ob
         return Objective([task], uniform_choice([task]), task.stream.batches_per_epoch)
     aligner = Aligner(corpus, recipe)
 
-    def after_update(model: Embedder, update: int, state: State) -> None:
+    def after_update(model: JointSpace, update: int, state: State) -> None:
         if update % every == 0:
             aligner.step(model, state)
 
@@ -50,7 +50,7 @@ def _task(corpus: Corpus, recipe: MixedRecipe, seed: tuple[int, int]) -> Task:
     source = torch.repeat_interleave(torch.tensor(sizes))
     row = torch.cat([torch.arange(size) for size in sizes])
 
-    def loss(model: Embedder, items: Tensor) -> Tensor:
+    def loss(model: JointSpace, items: Tensor) -> Tensor:
         vectors, image_index = [], []
         for number, key in enumerate(keys):
             rows = row[items[source[items] == number]]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import AnyRecipe
 from pipeline_lib.training.alternating import alternating
 from pipeline_lib.training.corpus import Corpus
@@ -11,7 +11,7 @@ from pipeline_lib.training.mixed import mixed
 from pipeline_lib.training.tasks import Objective
 from pipeline_lib.training.two_branch import two_branch
 
-BUILDERS: dict[str, Callable[[Embedder, Corpus, AnyRecipe, int], Objective]] = {
+BUILDERS: dict[str, Callable[[JointSpace, Corpus, AnyRecipe, int], Objective]] = {
     "alternating": alternating,
     "joint": joint,
     "mixed": mixed,
@@ -19,6 +19,6 @@ BUILDERS: dict[str, Callable[[Embedder, Corpus, AnyRecipe, int], Objective]] = {
 }
 
 
-def build_objective(model: Embedder, corpus: Corpus, recipe: AnyRecipe, seed: int) -> Objective:
+def build_objective(model: JointSpace, corpus: Corpus, recipe: AnyRecipe, seed: int) -> Objective:
     """Return the tasks of ``recipe`` on ``corpus``; ``seed`` orders their batches."""
     return BUILDERS[recipe.objective](model, corpus, recipe, seed)

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.initialization import WordVectors
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import AnyRecipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.text.vocabulary import Vocabulary
@@ -21,7 +21,7 @@ def initial_vocabulary(recipe: AnyRecipe, models: Path) -> Vocabulary | None:
     """
     if recipe.initial == NONE:
         return None
-    return Embedder.load(_folder(models, recipe.seeds[0])).vocabulary
+    return JointSpace.load(_folder(models, recipe.seeds[0])).vocabulary
 
 
 def start_model(
@@ -31,7 +31,7 @@ def start_model(
     seed: int,
     word_vectors: WordVectors | None,
     models: Path,
-) -> Embedder:
+) -> JointSpace:
     """Return the model that training starts from, on the CPU.
 
     Args:
@@ -46,10 +46,10 @@ def start_model(
     Raises:
         ContractError: If the continued model has other layers or sizes.
     """
-    model = Embedder(recipe, vocabulary, feature_dim, seed, word_vectors)
+    model = JointSpace(recipe, vocabulary, feature_dim, seed, word_vectors)
     if recipe.initial == NONE:
         return model
-    weights = Embedder.load(_folder(models, seed)).state_dict()
+    weights = JointSpace.load(_folder(models, seed)).state_dict()
     here = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     there = {name: tuple(value.shape) for name, value in weights.items()}
     if here != there:
@@ -62,7 +62,7 @@ def start_model(
     return model
 
 
-def parameter_counts(model: Embedder) -> dict[str, int]:
+def parameter_counts(model: JointSpace) -> dict[str, int]:
     """Return how many numbers training tunes: in all, in the image branch, in the language ones.
 
     Words are counted apart, as papers leave them out (Kim et al. 2020, "Parameter Comparison").

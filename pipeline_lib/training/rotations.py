@@ -10,14 +10,15 @@ from torch.nn import functional as F
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.alignment import Translations, procrustes, rcsls_step
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import MixedRecipe
+from pipeline_lib.text.vocabulary import SPECIALS
 from pipeline_lib.training.corpus import Corpus
 from pipeline_lib.training.tasks import State
 
 
 @torch.no_grad()
-def start_rotations(model: Embedder, corpus: Corpus, recipe: MixedRecipe) -> None:
+def start_rotations(model: JointSpace, corpus: Corpus, recipe: MixedRecipe) -> None:
     """Set each map to the orthogonal one that fits the lexicon best (Procrustes).
 
     Raises:
@@ -44,7 +45,7 @@ class Aligner:
         """Remember the lexicon, in ids."""
         self.lexicon, self.recipe = corpus.lexicon, recipe
 
-    def step(self, model: Embedder, state: State) -> None:
+    def step(self, model: JointSpace, state: State) -> None:
         """Move each map one step down the RCSLS loss (Eq. 3); ``state`` keeps step sizes."""
         for language, rotation in model.sentence_encoder.rotations.items():
             words = _translations(model, self.lexicon[language], language, self.recipe)
@@ -57,10 +58,11 @@ class Aligner:
 
 
 def _translations(
-    model: Embedder, lexicon: Tensor, language: str, recipe: MixedRecipe
+    model: JointSpace, lexicon: Tensor, language: str, recipe: MixedRecipe
 ) -> Translations:
+    first = len(SPECIALS)  # markers are no words: nobody's neighbour
     source, target = (
-        F.normalize(model.sentence_encoder.word_table(name).weight.detach(), dim=1)
+        F.normalize(model.sentence_encoder.word_table(name).weight.detach()[first:], dim=1)
         for name in (language, recipe.languages[0])
     )
-    return Translations(source, target, lexicon.to(source.device))
+    return Translations(source, target, lexicon.to(source.device) - first)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.corpus import Sentences
@@ -36,7 +36,7 @@ class Task:
     kind: str
     name: str
     stream: Stream
-    loss: Callable[[Embedder, Tensor], Tensor]
+    loss: Callable[[JointSpace, Tensor], Tensor]
     per_item: bool = True
 
 
@@ -63,10 +63,10 @@ class Objective:
     choose: Callable[[np.random.Generator, int, History], int]
     updates_per_epoch: int
     updates_before: int = 0
-    after_update: Callable[[Embedder, int, State], None] = lambda _model, _update, _state: None
+    after_update: Callable[[JointSpace, int, State], None] = lambda _model, _update, _state: None
 
 
-def embed_rows(model: Embedder, sentences: Sentences, rows: Tensor, language: str) -> Tensor:
+def embed_rows(model: JointSpace, sentences: Sentences, rows: Tensor, language: str) -> Tensor:
     """Return the vectors of some sentences ``[rows, dim]``."""
     return model.sentence_vectors(*select_rows(sentences, rows), language)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import neighbourhood_hinge, ranking_hinge, reverse_gradient
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.recipes import TwoBranchRecipe
@@ -41,7 +41,7 @@ class Chosen:
     image: Tensor
 
 
-def two_branch(model: Embedder, corpus: Corpus, recipe: TwoBranchRecipe, seed: int) -> Objective:
+def two_branch(model: JointSpace, corpus: Corpus, recipe: TwoBranchRecipe, seed: int) -> Objective:
     """Make a task of each set whose items are images, and one of pre-training before it."""
     sets = sorted({set_name for set_name, _ in corpus.sentences})
     start = {name: p.detach().clone() for name, p in _words(model).items()}
@@ -92,7 +92,7 @@ def _task(
 ) -> Task:
     by_language, images = _languages_and_images(corpus, set_name)
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: JointSpace, rows: Tensor) -> Tensor:
         batch = images[rows]
         chosen = _choose_all(by_language, batch, recipe)
         image_vectors = model.image_vectors(corpus.features[batch.to(corpus.features.device)])
@@ -126,7 +126,7 @@ def _pretraining_task(
     """Make the task that aligns averaged universal word vectors alone; words stay."""
     by_language, images = _languages_and_images(corpus, set_name)
 
-    def loss(model: Embedder, rows: Tensor) -> Tensor:
+    def loss(model: JointSpace, rows: Tensor) -> Tensor:
         chosen = _choose_all(by_language, images[rows], recipe)
         words = _words(model)
         tuned = {name: p.requires_grad for name, p in words.items()}
@@ -162,7 +162,7 @@ def _choose_all(
 
 
 def _matching(
-    model: Embedder, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranchRecipe
+    model: JointSpace, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranchRecipe
 ) -> Tensor:
     """Rank images for each caption, captions for each image, and captions for each caption."""
     options = recipe.margin, recipe.violations
@@ -195,7 +195,7 @@ def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
     return torch.stack(terms).sum() * 2 / len(terms) if terms else torch.zeros(())
 
 
-def _averages(model: Embedder, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
+def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
     average = model.sentence_encoder.average
     return {
         language: (F.normalize(average(item.token_ids, item.lengths, language), dim=1), item.image)
@@ -204,7 +204,7 @@ def _averages(model: Embedder, chosen: Mapping[str, Chosen]) -> dict[str, tuple[
 
 
 def _classification(
-    model: Embedder, averages: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe
+    model: JointSpace, averages: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe
 ) -> Tensor:
     """Return the classifier's loss, whose gradient turns before the universal layer (Eq. 2, 4)."""
     vectors = torch.cat([vectors for vectors, _ in averages.values()])
@@ -217,5 +217,5 @@ def _classification(
     return F.cross_entropy(model.language_classifier(reverse_gradient(vectors)), labels)
 
 
-def _words(model: Embedder) -> dict[str, Tensor]:
+def _words(model: JointSpace) -> dict[str, Tensor]:
     return {name: table.weight for name, table in model.sentence_encoder.words.items()}

@@ -1,4 +1,4 @@
-"""The Embedder: images and sentences of several languages in one space; saved and loaded here."""
+"""The joint space: a model of images and of sentences in several languages; save and load."""
 
 import json
 from pathlib import Path
@@ -10,12 +10,13 @@ from torch.nn import functional as F
 
 from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
 from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
+from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
 from pipeline_lib.text.vocabulary import Vocabulary
 
 
-class Embedder(nn.Module):
+class JointSpace(nn.Module):
     """The two encoders of one recipe and the similarity between their vectors."""
 
     def __init__(
@@ -91,17 +92,22 @@ class Embedder(nn.Module):
             vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()
         return vectors
 
-    def save(self, folder: Path) -> None:
-        """Write weights.safetensors, recipe.json and vocabulary.json into a new folder."""
+    def save(self, folder: Path, preprocessing: Preprocessing) -> None:
+        """Write the model, and what stands before it, into a new folder.
+
+        weights.safetensors, recipe.json, vocabulary.json, preprocessing.json: no code, and all that
+        :class:`~pipeline_lib.models.embedder.Embedder` needs.
+        """
         folder.mkdir(parents=True)
         weights = {name: value.contiguous().cpu() for name, value in self.state_dict().items()}
         save_file(weights, folder / "weights.safetensors")
         description = {"feature_dim": self.feature_dim, **self.recipe.model_dump()}
         _write_json(folder / "recipe.json", description)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
+        _write_json(folder / "preprocessing.json", preprocessing.model_dump())
 
     @classmethod
-    def load(cls, folder: Path) -> "Embedder":
+    def load(cls, folder: Path) -> "JointSpace":
         """Read a model that :meth:`save` wrote; nothing else of its study is needed."""
         folder = Path(folder)
         description = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))

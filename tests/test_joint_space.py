@@ -4,13 +4,13 @@ import pytest
 import tiny
 import torch
 
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import build_vocabulary
 
 
 def model(**changes):
     recipe = tiny.recipe(**changes)
-    return Embedder(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
+    return JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
 
 
 IDS, LENGTHS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 5, 4]]), torch.tensor([3, 1, 4])
@@ -19,8 +19,8 @@ IDS, LENGTHS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 5, 4]]), torch.t
 @pytest.mark.parametrize("vocabulary", ["pooled", "per_language"])
 def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
     made = model(vocabulary=vocabulary)
-    made.save(tmp_path / "m")
-    loaded = Embedder.load(tmp_path / "m")
+    made.save(tmp_path / "m", tiny.PREPROCESSING)
+    loaded = JointSpace.load(tmp_path / "m")
     assert loaded.recipe == made.recipe
     features = torch.randn(5, 10)
     assert torch.equal(loaded.image_vectors(features), made.image_vectors(features))
@@ -28,7 +28,12 @@ def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
         a, b = (m.sentence_vectors(IDS, LENGTHS, language) for m in (made, loaded))
         assert torch.equal(a, b)
     names = {path.name for path in (tmp_path / "m").iterdir()}
-    assert names == {"weights.safetensors", "recipe.json", "vocabulary.json"}
+    assert names == {
+        "weights.safetensors",
+        "recipe.json",
+        "vocabulary.json",
+        "preprocessing.json",
+    }
     json.loads((tmp_path / "m" / "vocabulary.json").read_text())
 
 
