@@ -27,7 +27,10 @@ CAPTION_CAPTION = "caption_caption"
 def alternating(
     model: JointSpace, corpus: Corpus, recipe: AlternatingRecipe, seed: int
 ) -> Objective:
-    """Make a task of each (set, language), and of each language pair of a set where c2c is on."""
+    """Make a task of each (set, language), and of each two of different languages where c2c is on.
+
+    Two sets pair by the images that both describe: pseudopairs meet the captions they were made for.
+    """
     del model
     image_tasks = [
         _image_caption_task(corpus, key, recipe, (seed, number))
@@ -36,7 +39,7 @@ def alternating(
     per_epoch = sum(task.stream.batches_per_epoch for task in image_tasks)
     tasks = [*image_tasks]
     if recipe.caption_caption_probability:
-        pairs = [(a, b) for a, b in combinations(corpus.sentences, 2) if a[0] == b[0]]
+        pairs = [(a, b) for a, b in combinations(corpus.sentences, 2) if a[1] != b[1]]
         made = (
             _caption_caption_task(corpus, a, b, recipe, (seed, number))
             for number, (a, b) in enumerate(pairs, start=len(tasks))
@@ -103,5 +106,5 @@ def _caption_caption_task(
         return bidirectional_hinge(scores, group, recipe.margin, recipe.violations)
 
     lengths = a.lengths.numpy()[pairs[:, 0]] + b.lengths.numpy()[pairs[:, 1]]
-    name = f"{a_key[0]} {a_key[1]}-{b_key[1]}"
+    name = f"{a_key[0]} {a_key[1]}-{b_key[0]} {b_key[1]}"
     return Task(CAPTION_CAPTION, name, plan_batches(lengths, recipe, seed), loss)
