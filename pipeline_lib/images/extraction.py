@@ -141,7 +141,7 @@ def encode_images(
             problems += batch.problems
             count = len(batches[batch.index])
             if not batch.problems:  # else all of it is computed once the files are mended
-                vectors = _mean_over_crops(runtime, batch.pixels)[:count]
+                vectors = mean_over_crops(runtime, batch.pixels)[:count]
                 store.write(batch.index, batch.index * batch_size, vectors)
             bar.update(count)
     return problems
@@ -151,7 +151,7 @@ def _read(path: Path, transform: Transform, settings: ExtractorSettings) -> np.n
     return transform.apply(decode(path), settings.resize, settings.crop)
 
 
-def _mean_over_crops(runtime: Runtime, pixels: np.ndarray) -> np.ndarray:
+def mean_over_crops(runtime: Runtime, pixels: np.ndarray) -> np.ndarray:
     """Encode ``[images, crops, crop, crop, 3]`` to one vector per image, averaged in float32."""
     images, crops = pixels.shape[:2]
     vectors = runtime.encode(pixels.reshape(images * crops, *pixels.shape[2:]))

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+import tiny
+import torch
+from PIL import Image
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.encoding import PhotoEncoder
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.training.corpus import build_vocabulary
+
+FEATURE_DIM = 1280
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    recipe = tiny.recipe()
+    model = JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), FEATURE_DIM, seed=3)
+    path = tmp_path_factory.mktemp("models") / "seed-3"
+    model.save(path, tiny.PREPROCESSING)
+    return path
+
+
+@pytest.fixture
+def photos(tmp_path):
+    random = np.random.default_rng(0)
+    paths = [tmp_path / f"{number}.png" for number in range(3)]
+    for path in paths:
+        Image.fromarray(random.integers(0, 255, (40, 60, 3), np.uint8)).save(path)
+    return paths
+
+
+def test_sentences_are_embedded_as_the_pipeline_does(folder):
+    embedder, model = Embedder.load(folder), JointSpace.load(folder)
+    found = embedder.embed_sentences(["EN1 filler in", "en2 in"], language="en")
+    ids, lengths = model.vocabulary.encode_all([["en1", "filler", "in"], ["en2", "in"]], "en")
+    tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
+    np.testing.assert_array_equal(found, model.embed_tokens(*tensors, "en").numpy())
+    assert embedder.languages == ["de", "en"]
+
+
+def test_photos_are_embedded_as_extraction_does(folder, photos):
+    embedder = Embedder.load(folder)
+    vectors = embedder.embed_images(photos)  # three photos in batches of two
+    features = PhotoEncoder(tiny.PREPROCESSING.extractor).encode(photos)
+    expected = embedder.model.embed_features(torch.from_numpy(features)).numpy()
+    np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
+    sentences = embedder.embed_sentences(["en1 in"], language="en")
+    scores = embedder.scores(vectors, sentences)
+    np.testing.assert_allclose(scores, vectors @ sentences.T, rtol=1e-5)
+
+
+def test_bad_input_is_named(folder, photos, tmp_path):
+    embedder = Embedder.load(folder)
+    with pytest.raises(ContractError, match="expected one of de, en; found 'fr'"):
+        embedder.embed_sentences(["un chien"], language="fr")
+    with pytest.raises(ContractError, match="no word in 1"):
+        embedder.embed_sentences(["en1", "  "], language="en")
+    (tmp_path / "broken.jpg").write_bytes(b"no photo")
+    with pytest.raises(ContractError, match=r"2 problem(?s:.*)broken.jpg(?s:.*)missing.jpg"):
+        embedder.embed_images([*photos, tmp_path / "broken.jpg", tmp_path / "missing.jpg"])
+    with pytest.raises(ContractError, match="holds no model"):
+        Embedder.load(tmp_path)
