@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.contract.facts import write_no_facts
 from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import empty_lexicon, write_lexicon
 from pipeline_lib.contract.tables import empty_pairs, write_pairs
@@ -18,6 +19,7 @@ def main() -> None:
     write_features(empty_features(), Path("data/features/none.h5"))
     write_word_vectors(empty_word_vectors(), Path("data/word_vectors/random.h5"))
     write_lexicon(empty_lexicon(), Path("data/lexicons/none.parquet"))
+    write_no_facts(Path("data/facts/none.jsonl"))
     with publish(Path("data/models/none")) as folder:
         folder.mkdir()
         (folder / "README").write_text("No model: training starts from weights drawn at random.\n")

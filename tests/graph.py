@@ -22,6 +22,7 @@ SECTIONS = {
     "corpora": ["worlds", "datasets", "pairs", "selection_seed"],
     "evaluations": ["evaluations", "pools"],
     "images": ["extractors"],
+    "pseudopairs": ["pseudopairs"],
     "recipes": ["papers", "departures", "recipes"],
     "text": ["tokenizers", "word_vectors", "lexicons"],
 }

@@ -426,7 +426,7 @@ def test_multi30k_validation_that_cannot_be_divided_is_named(tmp_path):
         message = failure("multi30k", raw, languages=["en"], splits=splits, validation_images=1)
         assert_lists(message, "splits: expected val, whose last images become test, and no test")
     message = failure("multi30k", raw, languages=["en"], splits=["val"], validation_images=2)
-    assert_lists(message, "expected less than val's 2 or all, found more")
+    assert_lists(message, "validation_images: expected all or less than 2, val's number")
 
 
 # Flickr8k

@@ -3,12 +3,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipeline_lib.reporting.published import COLUMNS, read_published
+from pipeline_lib.settings.study import load_settings
+
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = ("multi30k", "coco")
-COLUMNS = [
-    "source", "table", "row", "run_by", "quoted_from", "needs",
-    "recipe", "language", "task", "metric", "value",
-]  # fmt: skip
+REPRODUCED = {"multi30k": 30, "coco": 21}
+"""Rows of each study that its authors ran on human captions alone."""
 CELL = ["source", "table", "row", "language", "task", "metric"]
 RETRIEVAL = [f"{way}_{score}" for way in ("i2t", "t2i") for score in ("r1", "r5", "r10", "median")]
 PER_CENT = (0, 100)
@@ -51,7 +52,7 @@ def table(request, tables):
 def test_columns_and_values_are_what_the_reports_join_on(table):
     assert list(table.columns) == [*COLUMNS, "number"]
     assert not table.duplicated(CELL).any()
-    assert set(table["needs"]) <= {"", "translations", "pseudopairs", "machine_translation"}
+    assert set(table["needs"]) <= {"", "translations", "pseudopairs", "machine_translation", "bert"}
     assert table["language"].str.fullmatch(r"[a-z]{2}([-+][a-z]{2})*").all()
     assert set(table["metric"]) <= set(BOUNDS)
     for _, cell in table.iterrows():
@@ -66,6 +67,35 @@ def test_rows_that_the_authors_ran_have_a_recipe_and_quoted_rows_a_source(table)
     assert (table.loc[authors, "quoted_from"] == "").all()
     assert (table.loc[~authors, "recipe"] == "").all()
     assert table.loc[~authors, "quoted_from"].str.fullmatch(r"\w+ et al\. \d{4}").all()
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_row_that_the_authors_ran_on_human_captions_is_a_recipe(study, tables):
+    ran = tables[study][tables[study]["run_by"] == "authors"]
+    wanted = set(ran.loc[ran["needs"] == "", "recipe"])
+    recipes = set(load_settings(ROOT / "studies" / study / "params.yaml").recipes)
+    assert len(wanted) == REPRODUCED[study]
+    assert not wanted - recipes, "rows of published.csv without a recipe in params.yaml"
+    assert not recipes - set(ran["recipe"]), "recipes of params.yaml that no paper's row names"
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_recipes_learn_the_languages_that_their_row_was_measured_in(study, tables):
+    settings = load_settings(ROOT / "studies" / study / "params.yaml")
+    rows = tables[study][tables[study]["task"].str.startswith("retrieval")]
+    rows = rows[rows["recipe"].isin(settings.recipes)]
+    for name, languages in rows.groupby("recipe")["language"]:
+        measured = {code for group in languages for code in group.split("+")}
+        assert measured <= set(settings.recipe(name).languages), name
+
+
+def test_a_recipe_is_a_row_of_one_paper(table):
+    assert (table[table["recipe"] != ""].groupby("recipe")["source"].nunique() == 1).all()
+
+
+@pytest.mark.parametrize("folder", [ROOT, ROOT / "studies" / "flickr8k"], ids=["world", "flickr8k"])
+def test_studies_of_our_own_compare_with_nothing(folder):
+    assert read_published(folder / "published.csv").empty
 
 
 def rows_of(table, ways):

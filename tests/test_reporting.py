@@ -1,12 +1,17 @@
+import json
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
 from pipeline_lib.reporting.readme import TABLES, with_results
 from pipeline_lib.reporting.summary import headline, markdown, summary_table
+from stages.summarize import main as summarize
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -55,6 +60,90 @@ def test_markdown_and_headline_show_the_same_numbers(table):
         "| `two` | de | 2 | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) | 212.0 ± 2.8 | 202.0–224.0 |"
     )
     assert headline(table) == {"one": {"de": 200.0}, "two": {"de": 212.0}}
+
+
+PRINTED = """
+kadar2019,1,A model,authors,,,two,de,retrieval,i2t_r1,12.5
+kadar2019,1,A model,authors,,,two,de,retrieval,i2t_median,7
+kadar2019,1,A model,authors,,,two,de,retrieval,sum_of_recalls,210.5
+kadar2019,3,The model again,authors,,,two,de,retrieval,sum_of_recalls,210.5
+kadar2019,3,The model again,authors,,,two,de,retrieval,mean_recall,35.1
+kadar2019,3,The model again,authors,,,two,en,retrieval,t2i_r1,99.0
+kadar2019,1,A model,authors,,,two,de,retrieval_5x1k,t2i_r1,99.0
+kadar2019,4,Not run here,authors,,,three,de,retrieval,t2i_r1,99.0
+kadar2019,1,"Old, as published",quoted,Kiros et al. 2014,,,de,retrieval,t2i_r5,45.0
+kadar2019,4,Elsewhere,quoted,Kiros et al. 2014,,,de,retrieval,t2i_r5,99.0
+"""
+
+
+@pytest.fixture
+def published(tmp_path):
+    """Return a function that writes and reads a file of printed figures."""
+
+    def read(lines):
+        path = tmp_path / "published.csv"
+        path.write_text("\n".join([",".join(COLUMNS), *lines, ""]), encoding="utf-8")
+        return read_published(path)
+
+    return read
+
+
+def test_ours_stand_beside_what_papers_print(table, published):
+    joined = beside_published(table, published(PRINTED.split("\n")[1:-1]))
+    two = joined.set_index("recipe").loc["two"]
+    assert (two["image_to_text_r1_published"], two["image_to_text_r1_difference"]) == (12.5, -2.0)
+    assert two["sum_of_recalls_difference"] == pytest.approx(1.5)
+    assert two["mean_recall_difference"] == pytest.approx(212 / 6 - 35.1)
+    assert (two["source"], two["tables"]) == ("kadar2019", "1, 3")
+    assert np.isnan(two["text_to_image_r1_published"])
+    assert joined.set_index("recipe").loc["one"].filter(regex="published|difference").isna().all()
+    assert joined[table.columns].equals(table)
+
+
+def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(table, published):
+    figures = published(PRINTED.split("\n")[1:-1])
+    lines = comparison(beside_published(table, figures), figures).splitlines()[2:]
+    assert lines == [
+        "| `two` | de | ours | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) | 212.0 | 35.3 |",
+        "|  |  | kadar2019, table 1, 3 | 12.5/–/– (7) | –/–/– | 210.5 | 35.1 |",
+        "|  |  | difference | -2.0/–/– (+2) | –/–/– | +1.5 | +0.2 |",
+        "| Old, as published | de | Kiros et al. 2014, by kadar2019, table 1 "
+        "| –/–/– | –/45.0/– | – | – |",
+    ]
+
+
+def test_a_study_without_published_figures_is_its_own_scores(table, published):
+    nothing = published([])
+    assert beside_published(table, nothing).equals(table)
+    assert comparison(table, nothing) == ""
+
+
+def test_published_figures_that_are_no_numbers_are_named(published, tmp_path):
+    with pytest.raises(ContractError, match=r"line 3: expected a number as value, found '1\.2\.3'"):
+        published([PRINTED.split("\n")[1], PRINTED.split("\n")[1].replace("12.5", "1.2.3")])
+    (tmp_path / "published.csv").write_text("source,value\n")
+    with pytest.raises(ContractError, match="expected the columns source, table, row"):
+        read_published(tmp_path / "published.csv")
+
+
+def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "studies" / "multi30k")
+    params, figures = (Path(name).read_bytes() for name in ("params.yaml", "published.csv"))
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_bytes(params)
+    Path("published.csv").write_bytes(figures)
+    with pytest.raises(ContractError, match="found none"):
+        CliRunner().invoke(summarize, [], catch_exceptions=False)
+    Path("metrics/recipes/vse_de").mkdir(parents=True)
+    Path("metrics/recipes/vse_de/retrieval.json").write_text(json.dumps(report([200.0])))
+    CliRunner().invoke(summarize, [], catch_exceptions=False)
+    summary = pd.read_csv("metrics/summary.csv")
+    assert summary["recipe"].tolist() == ["vse_de"]
+    assert summary["source"].tolist() == ["calixto2017"]
+    assert json.loads(Path("metrics/summary.json").read_text()) == {"vse_de": {"de": 200.0}}
+    text = Path("metrics/summary.md").read_text(encoding="utf-8")
+    assert text.startswith("| recipe | language | seeds |")
+    assert "| difference |" in text
 
 
 def committed(path):

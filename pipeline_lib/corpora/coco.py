@@ -80,7 +80,13 @@ def read_coco(
         tables["ja"] = _japanese(raw, japanese, photos, problems)
     if "zh" in needed:
         tables["zh"] = _chinese(raw, photos, problems)
-    chosen = _split(raw, photos, tables, splits, problems)
+    if splits == "karpathy":
+        chosen = photos
+    elif splits == "coco_cn":
+        chosen = _coco_cn_splits(raw, photos, problems)
+    else:
+        everything = pd.concat(chain(*tables.values()))
+        chosen = _shared_images_splits(photos, everything, splits, problems)
     captions = [
         _rows(table.merge(chosen, on="key"), dataset)
         for language in tables
@@ -161,21 +167,6 @@ def _chinese(raw: Path, photos: pd.DataFrame, problems: list[str]) -> list[pd.Da
         table = _cleaned(table, raw / name, problems)
         tables.append(table.assign(language="zh", annotation=annotation))
     return tables
-
-
-def _split(
-    raw: Path,
-    photos: pd.DataFrame,
-    tables: Mapping[str, list[pd.DataFrame]],
-    splits: str | Mapping[str, int],
-    problems: list[str],
-) -> pd.DataFrame:
-    """Return the photos to use, with their splits."""
-    if splits == "coco_cn":
-        return _coco_cn_splits(raw, photos, problems)
-    if splits == "karpathy":
-        return photos
-    return _shared_images_splits(photos, pd.concat(chain(*tables.values())), splits, problems)
 
 
 def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:

@@ -80,12 +80,12 @@ def read_multi30k(
         languages: Some of :data:`LANGUAGES`. Translations name their source if ``en`` is one.
         splits: Names of the :data:`SPLITS` to read: those whose images are there.
         validation_images: ``all``, or how many of the first images of ``val`` remain in it; the
-            others become ``test`` (Calixto et al. 2017, §4).
+            others become ``test``.
 
     Raises:
         ContractError: Lists every missing, unequally long or ill-encoded file, every line of an
-            image list that is no image or is listed twice, every sentence of task 1 that is
-            none of its image's descriptions, and a validation split that cannot be divided.
+            image list that is no image or listed twice, every sentence of task 1 that is none of
+            its image's descriptions, and a validation split that cannot be divided.
     """
     problems = list(language_problems(languages, LANGUAGES))
     chosen = tuple(split for split in SPLITS if split.name in splits)
@@ -129,11 +129,10 @@ def _division_problems(
     if "val" not in splits or "test" in splits:
         yield f"splits: expected val, whose last images become test, and no test; found {splits}"
     elif len(validation) and validation_images >= len(validation):
-        yield f"validation_images: expected less than val's {len(validation)} or all, found more"
+        yield f"validation_images: expected all or less than {len(validation)}, val's number"
 
 
 def _moved_to_test(rows: pd.DataFrame, images: pd.Series) -> pd.DataFrame:
-    """Return rows with ``image_id`` and ``split``, those of some images in the split ``test``."""
     return rows.assign(split=rows["split"].mask(rows["image_id"].isin(images), "test"))
 
 

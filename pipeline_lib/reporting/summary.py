@@ -42,8 +42,13 @@ def markdown(table: pd.DataFrame) -> str:
     header = ["recipe", "language", "seeds"]
     header += [f"{arrow} R@1/5/10 (median)" for arrow in DIRECTIONS.values()]
     header += ["sum of recalls", "95 % interval"]
-    lines = [_line(header), _line(["---"] * 3 + ["---:"] * 4)]
-    return "\n".join([*lines, *(_line(_cells(row)) for _, row in table.iterrows())]) + "\n"
+    lines = [table_line(header), table_line(["---"] * 3 + ["---:"] * 4)]
+    return "\n".join([*lines, *(table_line(_cells(row)) for _, row in table.iterrows())]) + "\n"
+
+
+def table_line(cells: list[str]) -> str:
+    """Return one line of a Markdown table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def _language_rows(report: dict) -> Iterator[dict[str, object]]:
@@ -87,7 +92,3 @@ def _cells(row: pd.Series) -> list[str]:
         f"{row['sum_of_recalls']:.1f}{spread}",
         f"{row['sum_of_recalls_low']:.1f}–{row['sum_of_recalls_high']:.1f}",
     ]
-
-
-def _line(cells: list[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.recipes import OBJECTIVES, AnyRecipe, merge
 from pipeline_lib.settings.strict import (
     NONE,
@@ -43,6 +44,7 @@ class Settings(Strict):
     extractors: dict[Name, Extractor]
     selection_seed: int
     pairs: dict[Name, PairSet]
+    pseudopairs: dict[Name, Pseudopairs]
     word_vectors: dict[Name, WordVectorSource]
     lexicons: dict[Name, Lexicon]
     pools: dict[Language, Annotation]
@@ -68,6 +70,7 @@ class Settings(Strict):
             yield from _unknown(f"{where}.dataset", [pairs.dataset], self.datasets)
             yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
             yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+        yield from self._pseudopair_problems()
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
@@ -75,6 +78,21 @@ class Settings(Strict):
         yield from _unknown("departures", self.departures, keys)
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
+
+    def _pseudopair_problems(self) -> Iterator[str]:
+        for name, chosen in self.pseudopairs.items():
+            where = f"pseudopairs.{name}"
+            yield from _unknown(f"{where}.teacher", [chosen.teacher], self.recipes)
+            sides = [chosen.images_of.pairs, chosen.captions_of.pairs]
+            yield from _unknown(f"{where}: pairs", sides, self.pairs)
+            yield from _unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
+            others = [NONE, *self.pseudopairs]
+            yield from _unknown(f"{where}.compare_with", [chosen.compare_with], others)
+            seeds = self.recipes.get(chosen.teacher, {}).get("seeds", [])
+            if chosen.teacher in self.recipes and chosen.seed not in seeds:
+                yield f"{where}.seed: {chosen.teacher} has seeds {seeds}, found {chosen.seed}"
+            if name in self.pairs:
+                yield f"{where}: a pair set has the same name"
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"
@@ -90,7 +108,7 @@ class Settings(Strict):
         for key, known in {
             "paper": self.papers,
             "dataset": self.datasets,
-            "pairs": self.pairs,
+            "pairs": [*self.pairs, *self.pseudopairs],
             "features": self.extractors,
             "more_features": [NONE, *self.extractors],
             "initial": [NONE, *self.recipes],

@@ -1,0 +1,1 @@
+"""Training data that nobody wrote for an image: pseudopairs and translations."""

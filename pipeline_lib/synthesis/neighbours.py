@@ -1,0 +1,243 @@
+"""Exact nearest neighbours between two large sets of vectors, streamed in tiles of scores.
+
+Tiles are products in bfloat16, of which each query keeps its best candidates; these are scored
+again in float32. What rounding can have done to a score is bounded (rounding.py), so that a
+neighbour outside the candidates is excluded by proof. A query whose candidates lie too close
+together for that is searched again with tiles in float32.
+
+The memory beside the inputs is a bfloat16 copy of one side, one tile, and the candidates.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from tqdm import tqdm
+
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.synthesis.rounding import candidate_floor, fast_precision, score_error
+
+_ROWS, _COLUMNS = 1024, 16384
+"""Of a tile: large enough for BLAS, small enough that memory stays flat."""
+
+_GROUP = 32
+"""Columns of a tile of which only the best is sorted at first."""
+
+_CANDIDATES = 32
+_CANDIDATES_PER_NEIGHBOUR = 2
+
+_QUERIES = 2**13
+"""Queries that are searched again, or whose candidates are scored again, at a time."""
+
+_PAIRS = 2**11
+"""Pairs of vectors that are multiplied at a time."""
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The best neighbours of each query, best first; equal scores in the order of the base.
+
+    Attributes:
+        indices: Rows of the base, ``int64 [queries, count]``.
+        scores: Their scores, ``float32 [queries, count]``.
+    """
+
+    indices: Tensor
+    scores: Tensor
+
+
+def nearest(queries: Tensor, base: Tensor, count: int, offset: Tensor | None = None) -> Neighbours:
+    """Find the vectors of ``base`` with the highest ``query · vector + offset``.
+
+    Args:
+        queries: Vectors ``float32 [queries, dim]``.
+        base: Vectors ``float32 [base, dim]``; the search runs on their device.
+        count: Neighbours of each query.
+        offset: Added to all scores of a base vector, ``float32 [base]``; nothing if None.
+
+    Raises:
+        ContractError: Lists everything that is wrong with the shapes, types and values.
+    """
+    offset = _zeros(base) if offset is None else offset
+    raise_problems("nearest neighbours", _problems(queries, base, count, offset))
+    return _search(queries, base, offset, count, fast_precision(base.device))
+
+
+def nearest_both_ways(a: Tensor, b: Tensor, count: int) -> tuple[Neighbours, Neighbours]:
+    """Find each vector's neighbours on the other side, for both sides from one set of tiles.
+
+    Args:
+        a: Vectors ``float32 [a, dim]``.
+        b: Vectors ``float32 [b, dim]``; the search runs on their device.
+        count: Neighbours of each vector.
+
+    Returns:
+        Neighbours of ``a`` in ``b`` and of ``b`` in ``a``.
+
+    Raises:
+        ContractError: As in :func:`nearest`.
+    """
+    problems = [*_problems(a, b, count, _zeros(b)), *_problems(b, a, count, _zeros(a))]
+    raise_problems("nearest neighbours both ways", dict.fromkeys(problems))
+    precision = fast_precision(b.device)
+    best_a, best_b = _Candidates(len(a), len(b), count), _Candidates(len(b), len(a), count)
+    for rows, columns, tile in score_tiles(a, b, _zeros(b), precision):
+        best_a.add(rows, tile, columns.start)
+        best_b.add(columns, tile.T.contiguous(), rows.start)
+    return (
+        _settle(best_a, a, b, _zeros(b), precision),
+        _settle(best_b, b, a.to(b.device), _zeros(a).to(b.device), precision),
+    )
+
+
+def score_tiles(
+    queries: Tensor, base: Tensor, offset: Tensor, precision: torch.dtype
+) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Yield ``query · vector + offset`` of all pairs, tile by tile, and where the tile lies.
+
+    The offset is two more coordinates, the second of which holds what the first one's rounding
+    lost; so it is added before the score is rounded.
+    """
+    extended = torch.empty(len(base), base.shape[1] + 2, dtype=precision, device=base.device)
+    extended[:, :-2] = base
+    extended[:, -2] = offset
+    extended[:, -1] = offset - extended[:, -2].float()
+    for rows in tqdm(_slices(len(queries), _ROWS), "neighbours", disable=None, leave=False):
+        block = F.pad(queries[rows].to(base.device, precision), (0, 2), value=1)
+        for columns in _slices(len(base), _COLUMNS):
+            yield rows, columns, block @ extended[columns].T
+
+
+def pair_scores(a: Tensor, rows: Tensor, b: Tensor, columns: Tensor) -> Tensor:
+    """Return the dot products of ``a[rows[i]]`` and ``b[columns[i]]``, on the CPU ``[pairs]``."""
+    scores = torch.empty(len(rows))
+    for pairs in _slices(len(rows), _PAIRS):
+        left = a[rows[pairs].to(a.device)].to(b.device)
+        scores[pairs] = (left * b[columns[pairs].to(b.device)]).sum(dim=1).cpu()
+    return scores
+
+
+@dataclass
+class _Candidates:
+    """The best-scored vectors for each query among those that were seen.
+
+    Attributes:
+        queries: Number of queries.
+        base: Number of vectors in all.
+        count: Neighbours that are wanted.
+        scores: Descending ``float32 [queries, candidates]``.
+        indices: ``int32 [queries, candidates]``.
+    """
+
+    queries: int
+    base: int
+    count: int
+    scores: Tensor = field(init=False)
+    indices: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        width = min(max(_CANDIDATES, _CANDIDATES_PER_NEIGHBOUR * self.count), self.base)
+        self.scores = torch.full((self.queries, width), -torch.inf)
+        self.indices = torch.zeros(self.queries, width, dtype=torch.int32)
+
+    def add(self, rows: slice, tile: Tensor, start: int) -> None:
+        """Take in a tile of scores of these queries and the vectors from ``start`` on."""
+        width = self.scores.shape[1]
+        scores, columns = _best_of_rows(tile, min(width, tile.shape[1]))
+        scores = torch.cat([self.scores[rows], scores.float().cpu()], dim=1)
+        indices = torch.cat([self.indices[rows], (start + columns).int().cpu()], dim=1)
+        self.scores[rows], kept = scores.topk(width, dim=1)
+        self.indices[rows] = indices.gather(1, kept)
+
+
+def _best_of_rows(tile: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Return the highest scores of each row and their columns, ``[rows, width]`` each.
+
+    They lie in the groups whose own highest score is highest, so only those are sorted.
+    """
+    rows, columns = tile.shape
+    groups, rest = divmod(columns, _GROUP)
+    if rest or groups < width:
+        return tile.topk(width, dim=1)
+    grouped = tile.view(rows, _GROUP, groups)
+    group = grouped.amax(dim=1).topk(width, dim=1).indices
+    members = grouped.gather(2, group[:, None].expand(-1, _GROUP, -1)).view(rows, -1)
+    scores, place = members.topk(width, dim=1)
+    return scores, place // width * groups + group.gather(1, place % width)
+
+
+def _search(
+    queries: Tensor, base: Tensor, offset: Tensor, count: int, precision: torch.dtype
+) -> Neighbours:
+    best = _Candidates(len(queries), len(base), count)
+    for rows, columns, tile in score_tiles(queries, base, offset, precision):
+        best.add(rows, tile, columns.start)
+    return _settle(best, queries, base, offset, precision)
+
+
+def _settle(
+    best: _Candidates, queries: Tensor, base: Tensor, offset: Tensor, precision: torch.dtype
+) -> Neighbours:
+    """Choose among the candidates by float32 scores; search again where they may not suffice."""
+    error = score_error(queries, base, offset, precision)
+    floor = candidate_floor(best.scores[:, best.count - 1], error, precision)
+    blocks = [
+        _rescore(best, rows, floor[rows], queries, base, offset)
+        for rows in _slices(len(queries), _QUERIES)
+    ]
+    found = Neighbours(*(torch.cat(parts) for parts in zip(*blocks, strict=True)))
+    suffice = (best.scores[:, -1] < floor) | (best.scores.shape[1] == len(base))
+    again = (~suffice & (precision != torch.float32)).nonzero()[:, 0]
+    for part in _slices(len(again), _QUERIES):
+        rows = again[part]
+        repeated = _search(
+            queries[rows.to(queries.device)], base, offset, best.count, torch.float32
+        )
+        found.indices[rows], found.scores[rows] = repeated.indices, repeated.scores
+    return found
+
+
+def _rescore(
+    best: _Candidates, rows: slice, floor: Tensor, queries: Tensor, base: Tensor, offset: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the indices and exact scores of the neighbours of some queries."""
+    # In the order of their indices, so that a stable sort puts the first of equals first.
+    columns, order = best.indices[rows].sort(dim=1)
+    query, place = (best.scores[rows].gather(1, order) >= floor[:, None]).nonzero(as_tuple=True)
+    wanted = columns[query, place].long()
+    scores = torch.full(columns.shape, -torch.inf)
+    scores[query, place] = (
+        pair_scores(queries, rows.start + query, base, wanted) + offset.cpu()[wanted]
+    )
+    scores, order = scores.sort(dim=1, descending=True, stable=True)
+    kept = order[:, : best.count]
+    return columns.gather(1, kept).long(), scores[:, : best.count].contiguous()
+
+
+def _zeros(vectors: Tensor) -> Tensor:
+    return torch.zeros(len(vectors), device=vectors.device)
+
+
+def _slices(length: int, step: int) -> list[slice]:
+    return [slice(start, min(start + step, length)) for start in range(0, length, step)]
+
+
+def _problems(queries: Tensor, base: Tensor, count: int, offset: Tensor) -> Iterator[str]:
+    if queries.ndim != 2 or base.ndim != 2 or queries.shape[1:] != base.shape[1:]:
+        yield (
+            "expected vectors [queries, dim] and [base, dim], "
+            f"found {list(queries.shape)} and {list(base.shape)}"
+        )
+    if not len(queries):
+        yield "expected one query or more, found none"
+    if not 1 <= count <= len(base):
+        yield f"expected from 1 to {len(base)} neighbours, as many as there are, found {count}"
+    if offset.shape != base.shape[:1]:
+        yield f"expected {len(base)} offsets, one per base vector, found {list(offset.shape)}"
+    for name, values in (("queries", queries), ("base", base), ("offset", offset)):
+        if values.dtype != torch.float32:
+            yield f"expected {name} in float32, found {values.dtype}"
+        elif not all(block.norm().isfinite() for block in values.split(_ROWS)):
+            yield f"expected finite {name}, found NaN or infinity: the model did not train"

@@ -1,0 +1,59 @@
+"""Caption the images of one pair set with captions of another that a teacher finds similar."""
+
+import json
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from pipeline_lib.contract.facts import read_facts
+from pipeline_lib.contract.tables import read_pairs, write_pairs
+from pipeline_lib.device import best_device
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
+from pipeline_lib.synthesis.pseudopair_analysis import (
+    agreement,
+    known_truth,
+    overlap,
+    reuse,
+    similarities,
+)
+from pipeline_lib.synthesis.pseudopairs import borrow, match_captions, training_captions
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/pairs/NAME.parquet and metrics/pseudopairs/NAME.json."""
+    chosen = choose(load_settings().pseudopairs, name, "pseudopair set")
+    sides = (chosen.images_of, chosen.captions_of)
+    borrowing, lent = (training_captions(_read(side.pairs), side) for side in sides)
+    facts = (
+        read_facts(Path(s.facts), t["dataset"].iloc[0])
+        for s, t in zip(sides, (borrowing, lent), strict=True)
+    )
+    truth = known_truth(borrowing, lent, *facts)
+    others = _read(chosen.compare_with)
+    teacher = JointSpace.load(Path(f"data/models/{chosen.teacher}/seed-{chosen.seed}"))
+    matches = match_captions(teacher.to(best_device()), borrowing, lent, chosen)
+    pseudopairs = borrow(borrowing, lent, matches, name)
+    report = {
+        "similarities": similarities(matches, len(borrowing)),
+        "reuse": reuse(matches.lent, len(lent)),
+        "overlap": overlap(pseudopairs, others[others["set"] == chosen.compare_with]),
+        "agreement": agreement(truth, matches),
+    }
+    tables = [table for table in (_read(chosen.plus), pseudopairs) if len(table)]
+    write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
+    with publish(Path(f"metrics/pseudopairs/{name}.json")) as path:
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def _read(pairs: str) -> pd.DataFrame:
+    return read_pairs(Path(f"data/pairs/{pairs}.parquet"))
+
+
+if __name__ == "__main__":
+    main()
