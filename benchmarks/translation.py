@@ -21,7 +21,7 @@ from pipeline_lib.models.translator_transformer import TransformerNetwork
 from pipeline_lib.settings.synthesis import TransformerRecipe
 from pipeline_lib.text.vocabulary import END, PAD, START, UNK
 
-WORDS, SENTENCES, BATCH, BEAM, ALPHA = 10_000, 200, 100, 5, 1.0
+WORDS, SENTENCES, BATCH, BEAM, ALPHA = 10_000, 100, 100, 5, 1.0
 LENGTH = 15.0, 4.4
 """Mean and standard deviation of subwords per English sentence of Multi30k, end marker included."""
 
@@ -105,9 +105,10 @@ def one_by_one(network: TransformerNetwork, ids: list[int]) -> float:
         scores = network.logits(last).log_softmax(dim=1)
         forbid(scores, length, len(ids))
         totals = torch.tensor([total for total, _ in hypotheses])[:, None] + scores
+        best_places = totals.flatten().topk(2 * BEAM)
         candidates = [
             (total, [*hypotheses[place // WORDS][1], place % WORDS])
-            for total, place in zip(*(each.tolist() for each in totals.flatten().topk(2 * BEAM)))
+            for total, place in zip(*map(Tensor.tolist, best_places), strict=True)
         ]
         ended = [total for total, words in candidates[:BEAM] if words[-1] == END]
         best = max([best, *(total / ((5 + length) / 6) ** ALPHA for total in ended)])

@@ -1,4 +1,4 @@
-"""Embed the images and captions of a recipe's evaluation split with each of its models."""
+"""Embed what a recipe is evaluated on, with each of its models: images, captions, STS, words."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from pipeline_lib.contract.embeddings import write_embeddings
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.device import best_device
-from pipeline_lib.evaluation.embedding import embed_split
+from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.corpus import join_features
@@ -19,22 +19,23 @@ from pipeline_lib.training.corpus import join_features
 def main(name: str) -> None:
     """Write data/embeddings/NAME.h5."""
     settings = load_settings()
-    recipe = settings.recipe(name)
+    recipe, evaluations = settings.recipe(name), settings.evaluations
+    sentences = scored_sentences(evaluations.sts, settings.tokenizers, recipe.languages)
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
     features = join_features(
         read_features(Path(f"data/features/{recipe.features}.h5")),
         read_features(Path(f"data/features/{recipe.more_features}.h5")),
     )
-    device = best_device()
-    split = settings.evaluations.retrieval.split
+    device, split = best_device(), evaluations.retrieval.split
     write_embeddings(
         {
-            seed: embed_split(
+            seed: embed_evaluated(
                 JointSpace.load(Path(f"data/models/{name}/seed-{seed}")).to(device),
                 captions[captions["split"] == split],
                 images[images["split"] == split],
                 features,
+                sentences,
             )
             for seed in recipe.seeds
         },

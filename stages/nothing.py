@@ -7,7 +7,7 @@ import click
 from pipeline_lib.contract.facts import write_no_facts
 from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import empty_lexicon, write_lexicon
-from pipeline_lib.contract.tables import empty_pairs, write_pairs
+from pipeline_lib.contract.tables import IMAGES, empty_pairs, write_images, write_pairs
 from pipeline_lib.contract.word_vectors import empty_word_vectors, write_word_vectors
 from pipeline_lib.publishing import publish
 
@@ -16,6 +16,7 @@ from pipeline_lib.publishing import publish
 def main() -> None:
     """Write pairs without captions, features without images, a lexicon without words, ..."""
     write_pairs(empty_pairs(), Path("data/pairs/none.parquet"))
+    write_images(IMAGES.empty_table().to_pandas(), Path("data/images/none.parquet"))
     write_features(empty_features(), Path("data/features/none.h5"))
     write_word_vectors(empty_word_vectors(), Path("data/word_vectors/random.h5"))
     write_lexicon(empty_lexicon(), Path("data/lexicons/none.parquet"))

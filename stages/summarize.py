@@ -1,4 +1,4 @@
-"""Gather every recipe's scores into one table, as CSV, Markdown and the metric DVC compares."""
+"""Gather every recipe's scores into tables, as CSV, Markdown and the metric DVC compares."""
 
 import json
 from pathlib import Path
@@ -6,35 +6,55 @@ from pathlib import Path
 import click
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.published import beside_published, comparison, read_published
-from pipeline_lib.reporting.summary import headline, markdown, summary_table
+from pipeline_lib.reporting.published_tasks import task_comparison, tasks_beside_published
+from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
+from pipeline_lib.reporting.tasks import METRICS, task_headline, task_markdown, task_table
 from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Write metrics/summary.csv, .md and .json: of the recipes that ran."""
-    recipes = load_settings().recipes
-    paths = {name: Path(f"metrics/recipes/{name}/retrieval.json") for name in recipes}
-    reports = {
+    """Write metrics/summary.csv, .md and .json, and metrics/tasks.csv: of the recipes that ran."""
+    settings = load_settings()
+    reports = {task: _reports(task, settings.recipes) for task in ("retrieval", *METRICS)}
+    ran = reports["retrieval"]
+    nothing_ran = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
+    raise_problems("metrics/recipes", [] if ran else [nothing_ran])
+    published = read_published(Path("published.csv"))
+    papers = {name: str(row["paper"]) for name, row in settings.recipes.items()}
+    queries = {name: read_queries(Path(f"data/queries/{name}.parquet")) for name in ran}
+    compared = beside_baseline(summary_table(ran, papers), queries, settings.evaluations)
+    table = beside_published(compared, published)
+    tasks = tasks_beside_published(task_table(reports), published)
+    parts = [
+        markdown(table),
+        comparison(table, published),
+        task_markdown(tasks),
+        task_comparison(tasks, published),
+    ]
+    of_tasks = task_headline(tasks)
+    numbers = {name: row | of_tasks.get(name, {}) for name, row in headline(table).items()}
+    texts = {
+        "summary.csv": table.round(4).to_csv(index=False),
+        "summary.md": "\n".join(filter(None, parts)),
+        "summary.json": json.dumps(numbers, indent=1) + "\n",
+        "tasks.csv": tasks.round(4).to_csv(index=False),
+    }
+    for name, text in texts.items():
+        with publish(Path(f"metrics/{name}")) as path:
+            path.write_text(text, encoding="utf-8")
+
+
+def _reports(task: str, recipes: dict[str, object]) -> dict[str, dict]:
+    paths = {name: Path(f"metrics/recipes/{name}/{task}.json") for name in recipes}
+    return {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name, path in paths.items()
         if path.is_file()
     }
-    nothing_ran = "expected the scores of a recipe, found none: run dvc repro retrieval@RECIPE"
-    raise_problems("metrics/recipes", [] if reports else [nothing_ran])
-    published = read_published(Path("published.csv"))
-    ours = summary_table(reports, {name: str(row["paper"]) for name, row in recipes.items()})
-    table = beside_published(ours, published)
-    texts = {
-        "csv": table.round(4).to_csv(index=False),
-        "md": "\n".join(filter(None, [markdown(table), comparison(table, published)])),
-        "json": json.dumps(headline(table), indent=1) + "\n",
-    }
-    for ending, text in texts.items():
-        with publish(Path(f"metrics/summary.{ending}")) as path:
-            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

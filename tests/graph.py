@@ -13,8 +13,7 @@ ROOMS = [
     {"corpora", "images", "text"},
     {"models"},
     {"training"},
-    {"synthesis"},
-    {"evaluation"},
+    {"synthesis", "evaluation"},
     {"reporting"},
 ]
 SETTINGS = ROOT / "pipeline_lib" / "settings"
@@ -24,6 +23,7 @@ SECTIONS = {
     "images": ["extractors"],
     "pseudopairs": ["pseudopairs"],
     "recipes": ["papers", "departures", "recipes"],
+    "synthesis": ["translators", "translations"],
     "text": ["tokenizers", "word_vectors", "lexicons"],
 }
 """Sections of params.yaml that each module of settings describes."""

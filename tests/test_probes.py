@@ -69,7 +69,7 @@ def test_recall_by_length_equals_counts_of_each_bin():
     ranks, lengths = generator.integers(1, 20, 200), generator.integers(3, 25, 200)
     image = np.repeat(np.arange(40), 5)
     found = recalls_by_bin(ranks, lengths, [8, 9, 12, 90], image, 40, **BOOTSTRAP)
-    bins = {"-7": (0, 7), "8": (8, 8), "9-11": (9, 11), "12-89": (12, 89)}
+    bins = {"0-7": (0, 7), "8": (8, 8), "9-11": (9, 11), "12-89": (12, 89)}
     assert list(found) == list(bins)
     for label, (low, high) in bins.items():
         inside = ranks[(lengths >= low) & (lengths <= high)]

@@ -8,9 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.queries import write_queries
+from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
 from pipeline_lib.reporting.readme import TABLES, with_results
-from pipeline_lib.reporting.summary import headline, markdown, summary_table
+from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
+from pipeline_lib.settings.study import load_settings
 from stages.summarize import main as summarize
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,12 +57,41 @@ def test_rows_are_means_over_seeds_with_their_spread(table):
     assert two["image_to_text_r1"] == 10.5
 
 
+def queries(ranks):
+    """Return the queries of images with these ranks, one caption each, found the same way."""
+    ids = [f"i{number}" for number in range(len(ranks))]
+    rows = {"query_id": ids, "image_id": ids, "rank": ranks, "right_id": "c", "wrong_id": "w"}
+    ways = ("image_to_text", "text_to_image")
+    tables = [pd.DataFrame(rows | {"direction": way}) for way in ways]
+    return pd.concat(tables).assign(seed=1, language="de")
+
+
+def evaluations(baseline):
+    settings = load_settings(ROOT / "params.yaml").evaluations
+    return settings.model_copy(update={"baseline": baseline})
+
+
 def test_markdown_and_headline_show_the_same_numbers(table):
-    lines = markdown(table).splitlines()
+    found = {"one": queries([1] * 30), "two": queries([20] * 30)}
+    lines = markdown(beside_baseline(table, found, evaluations("one"))).splitlines()
+    assert lines[0].endswith("| p, against `one` |")
+    assert lines[2].endswith("| 190.0–212.0 | – |")
     assert lines[3] == (
-        "| `two` | de | 2 | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) | 212.0 ± 2.8 | 202.0–224.0 |"
+        "| `two` | de | 2 | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) "
+        "| 212.0 ± 2.8 | 202.0–224.0 | < .001 |"
     )
     assert headline(table) == {"one": {"de": 200.0}, "two": {"de": 212.0}}
+
+
+def test_recipes_are_tested_against_a_baseline_that_ran_on_the_same_queries(table):
+    found = {"one": queries([1, 1, 1, 20]), "two": queries([1, 1, 20, 20])}
+    tested = beside_baseline(table, found, evaluations("one")).set_index("recipe")
+    # Of the two labellings of the one image that differs, both are as extreme.
+    assert tested.loc["two", "baseline_p"] == 1
+    assert np.isnan(tested.loc["one", "baseline_p"])
+    assert beside_baseline(table, found, evaluations("none"))["baseline_p"].isna().all()
+    found["one"] = queries([1, 1, 1])
+    assert beside_baseline(table, found, evaluations("one"))["baseline_p"].isna().all()
 
 
 PRINTED = """
@@ -136,6 +168,8 @@ def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
         CliRunner().invoke(summarize, [], catch_exceptions=False)
     Path("metrics/recipes/vse_de").mkdir(parents=True)
     Path("metrics/recipes/vse_de/retrieval.json").write_text(json.dumps(report([200.0])))
+    Path("metrics/recipes/vse_de/sts.json").write_text(json.dumps({"reason": "German"}))
+    write_queries(queries([1, 2]), Path("data/queries/vse_de.parquet"))
     CliRunner().invoke(summarize, [], catch_exceptions=False)
     summary = pd.read_csv("metrics/summary.csv")
     assert summary["recipe"].tolist() == ["vse_de"]
@@ -174,6 +208,7 @@ def test_every_recipe_of_a_published_study_has_its_metrics(path):
     assert set(summary["recipe"]) == recipes
     for recipe in recipes:
         assert {item.name for item in (folder / "recipes" / recipe).iterdir()} == {
-            "retrieval.json",
+            *(f"{task}.json" for task in REPORTS),
+            "model.json",
             "training.csv",
         }

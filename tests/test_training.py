@@ -46,7 +46,7 @@ def weights(model):
 @pytest.mark.parametrize("violations", ["sum", "max"])
 @pytest.mark.parametrize("vocabulary", ["pooled", "per_language"])
 def test_overfits_a_tiny_corpus(tmp_path, violations, vocabulary):
-    _, history = train(tmp_path, violations=violations, vocabulary=vocabulary, max_epochs=40)
+    _, history = train(tmp_path, violations=violations, vocabulary=vocabulary, max_epochs=30)
     assert history[0][RECALL_SUM] < history[-1][RECALL_SUM]
     assert max(row[RECALL_SUM] for row in history) == pytest.approx(2 * PERFECT)
 
@@ -61,14 +61,14 @@ def test_every_objective_overfits_a_tiny_corpus(tmp_path, objective):
 @pytest.mark.parametrize("objective", BUILDERS)
 @pytest.mark.parametrize("similarity", ["order", "squared_order", "euclidean"])
 def test_every_objective_learns_under_every_similarity(tmp_path, objective, similarity):
-    _, history = train(
-        tmp_path, objective=objective, similarity=similarity, absolute=True, max_epochs=30
-    )
-    assert max(row[RECALL_SUM] for row in history) > history[0][RECALL_SUM]
+    sizes = {"max_epochs": 12, "validate_every_updates": 8}
+    _, history = train(tmp_path, objective=objective, similarity=similarity, absolute=True, **sizes)
+    assert max(row[RECALL_SUM] for row in history) > 1.05 * history[0][RECALL_SUM]
 
 
 @pytest.mark.parametrize("objective", BUILDERS)
 def test_same_seed_same_weights_other_seed_other_weights(tmp_path, objective):
+    """mulisera seeds neither its weights on the CPU nor its batches (audit, §3.5)."""
     runs = [
         train(tmp_path / str(n), seed, objective=objective, max_epochs=3, sentence_dropout=0.3)[0]
         for n, seed in enumerate((1, 1, 2))
@@ -106,6 +106,7 @@ def test_early_stopping_keeps_the_best_weights(tmp_path):
 
 
 def test_a_lower_mean_rank_is_better(tmp_path):
+    """Calixto et al.'s code selects by a mean rank that it calls the median (audit, §3.4)."""
     validate, seen = scripted([30, 10, 20, 25, 99])
     model, history = train(tmp_path, validate=validate, patience_validations=2, select_by=MEAN_RANK)
     assert [row[MEAN_RANK] for row in history] == [30, 10, 20, 25]
@@ -113,6 +114,7 @@ def test_a_lower_mean_rank_is_better(tmp_path):
 
 
 def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
+    """MULE's code computes a decay that it never uses (audit, finding 4)."""
     # 6 updates an epoch; a learning rate of (almost) nothing leaves the weights where they are.
     validate, seen = scripted([1, 2, 3, 4])
     train(
@@ -165,28 +167,25 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
 
 
 def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
+    """One run is killed in another process and continued in this one."""
     code = (
-        "import sys; from pathlib import Path; import torch\n"
-        "from test_training import train, weights\n"
-        "model, _ = train(Path(sys.argv[1]), max_epochs=60)\n"
-        "torch.save(weights(model), sys.argv[2])\n"
+        "import sys; from pathlib import Path; import torch; torch.set_num_threads(1)\n"
+        "from test_training import train\n"
+        "train(Path(sys.argv[1]), max_epochs=40)\n"
     )
     environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
-
-    def start(folder, output):
-        command = [sys.executable, "-c", code, str(tmp_path / folder), str(tmp_path / output)]
-        return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
-
-    assert start("whole", "whole.pt").wait() == 0
-    process = start("killed", "killed.pt")
-    while not (tmp_path / "killed" / "checkpoint.pt").exists():
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.DEVNULL
+    )
+    while not (tmp_path / "checkpoint.pt").exists():
         assert process.poll() is None
-        time.sleep(0.002)
+        time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (tmp_path / "killed.pt").exists()
-    assert start("killed", "killed.pt").wait() == 0
-    assert torch.equal(torch.load(tmp_path / "whole.pt"), torch.load(tmp_path / "killed.pt"))
+    assert process.wait() == -signal.SIGKILL, "it had ended before"
+    whole, expected = train(tmp_path / "whole", max_epochs=40)
+    resumed, history = train(tmp_path, max_epochs=40)
+    assert history == expected
+    assert torch.equal(weights(resumed), weights(whole))
 
 
 def test_a_nan_loss_stops_the_run(tmp_path):
@@ -255,6 +254,7 @@ def test_caption_caption_updates_wait_for_the_image_loss():
 
 
 def test_vocabulary_never_sees_validation_captions():
+    """Those of VSE++ and Calixto et al. do (audit, §3.3 and §3.4)."""
     pairs = tiny.pairs()
     before = build_vocabulary(pairs, tiny.recipe()).to_json()
     val = pairs["split"] == "val"
@@ -263,6 +263,7 @@ def test_vocabulary_never_sees_validation_captions():
 
 
 def test_each_caption_keeps_its_tokens_and_its_image():
+    """The field finds captions by 5 x index and language by index % 10 (audit, §3.3, §3.8)."""
     pairs, recipe = tiny.pairs(), tiny.recipe(vocabulary="per_language")
     vocabulary = build_vocabulary(pairs, recipe)
     corpus = build_corpus(

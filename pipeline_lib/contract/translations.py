@@ -5,15 +5,9 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from pipeline_lib.contract.problems import (
-    ContractError,
-    duplicate_rows,
-    empty_text,
-    raise_problems,
-)
-from pipeline_lib.publishing import publish
+from pipeline_lib.contract.parquet import read_table, write_table
+from pipeline_lib.contract.problems import duplicate_rows, empty_text
 
 TRANSLATIONS = pa.schema(
     [
@@ -29,25 +23,12 @@ the translation, null where the engine gives none."""
 
 def write_translations(translations: pd.DataFrame, path: Path) -> None:
     """Check a table of translations (:data:`TRANSLATIONS`) and publish it, by ``caption_id``."""
-    frame = translations[TRANSLATIONS.names].sort_values("caption_id", kind="stable")
-    raise_problems(path, check_translations(frame))
-    table = pa.Table.from_pandas(frame, schema=TRANSLATIONS, preserve_index=False)
-    with publish(path) as temporary:
-        # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
-        pq.write_table(table.replace_schema_metadata(None), temporary)
+    write_table(translations, TRANSLATIONS, "caption_id", check_translations, path)
 
 
 def read_translations(path: Path) -> pd.DataFrame:
     """Read and check a table of translations."""
-    table = pq.read_table(path)
-    if not table.schema.equals(TRANSLATIONS):
-        raise ContractError(
-            f"{path}: expected columns {TRANSLATIONS.names}, found {table.schema.names} "
-            "(or other types). The file was written by another version: run dvc repro."
-        )
-    frame = table.to_pandas()
-    raise_problems(path, check_translations(frame))
-    return frame
+    return read_table(path, TRANSLATIONS, check_translations)
 
 
 def check_translations(translations: pd.DataFrame) -> Iterator[str]:

@@ -1,48 +1,54 @@
 """Retrieval in explicit pools: one split, one language, one kind of caption each."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.retrieval import retrieval_scores
-from pipeline_lib.evaluation.scores import SCORES
-from pipeline_lib.settings.evaluations import RetrievalEvaluation
-
-DECIMALS = 4
+from pipeline_lib.evaluation.ranking import Scores
+from pipeline_lib.evaluation.retrieval import RetrievalRanks, retrieval_ranks
 
 
-def retrieval_report(
-    embeddings: dict[int, Embeddings],
-    captions: pd.DataFrame,
-    pools: dict[str, str],
-    settings: RetrievalEvaluation,
-    similarity: str,
-) -> dict[str, object]:
-    """Score every seed's vectors in every language's pool.
+@dataclass(frozen=True)
+class RankedPool:
+    """The images and captions of one language under one model, and the ranks of all queries.
+
+    Attributes:
+        image_ids: Images that have a caption in the pool ``[images]``.
+        images: Their vectors ``[images, dim]``.
+        captions: Rows of the pool (contract.tables.CAPTIONS).
+        sentences: Their vectors ``[captions, dim]``.
+        ranks: Of images and captions, in these orders.
+    """
+
+    image_ids: np.ndarray
+    images: np.ndarray
+    captions: pd.DataFrame
+    sentences: np.ndarray
+    ranks: RetrievalRanks
+
+
+def rank_pools(
+    vectors: Embeddings, captions: pd.DataFrame, pools: Mapping[str, str], scores: Scores
+) -> dict[str, RankedPool]:
+    """Rank the pool of every language in both directions.
 
     Args:
-        embeddings: Vectors of the evaluated split, by seed.
-        captions: Captions of the data set (contract.CAPTIONS).
-        pools: The kind of annotation that is ranked, per language.
-        settings: Split and bootstrap settings.
-        similarity: A key of :data:`scores.SCORES`.
+        vectors: Of the evaluated split, under one model.
+        captions: Captions of the split.
+        pools: The kind of annotation that is ranked, by language.
+        scores: Scores of all pairs of some images and some captions.
 
-    Returns:
-        ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
-        :func:`retrieval.retrieval_scores`; JSON-serialisable, rounded.
+    Raises:
+        ContractError: A pool is empty, or one of its captions has no vector.
     """
-    captions = captions[captions["split"] == settings.split]
-    per_seed = {
-        str(seed): {
-            language: _rounded(
-                _score(vectors, _pool(captions, language, kind), settings, similarity)
-            )
-            for language, kind in sorted(pools.items())
-        }
-        for seed, vectors in sorted(embeddings.items())
+    return {
+        language: _ranked(vectors, _pool(captions, language, kind), scores)
+        for language, kind in sorted(pools.items())
     }
-    return {"split": settings.split, "pools": pools, "per_seed": per_seed}
 
 
 def _pool(captions: pd.DataFrame, language: str, kind: str) -> pd.DataFrame:
@@ -55,28 +61,9 @@ def _pool(captions: pd.DataFrame, language: str, kind: str) -> pd.DataFrame:
     return pool
 
 
-def _score(
-    vectors: Embeddings, pool: pd.DataFrame, settings: RetrievalEvaluation, similarity: str
-) -> dict[str, object]:
-    rows = pd.Index(vectors.caption_ids).get_indexer(pool["caption_id"])
-    if (rows < 0).any():
-        raise ContractError(f"{(rows < 0).sum()} captions of the pool have no vector: run embed")
+def _ranked(vectors: Embeddings, pool: pd.DataFrame, scores: Scores) -> RankedPool:
     described = np.isin(vectors.image_ids.astype(str), pool["image_id"].unique().astype(str))
-    return retrieval_scores(
-        vectors.images[described],
-        list(vectors.image_ids[described]),
-        vectors.captions[rows],
-        list(pool["image_id"]),
-        resamples=settings.bootstrap_samples,
-        confidence=settings.confidence,
-        seed=settings.seed,
-        scores=SCORES[similarity],
-    )
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, DECIMALS) if isinstance(value, float) else value
+    image_ids, images = vectors.image_ids[described], vectors.images[described]
+    sentences = vectors.captions_of(pool["caption_id"])
+    ranks = retrieval_ranks(images, list(image_ids), sentences, list(pool["image_id"]), scores)
+    return RankedPool(image_ids, images, pool, sentences, ranks)

@@ -95,7 +95,7 @@ def recalls_by_bin(
 
     Args:
         ranks: One rank per query ``[queries]``.
-        values: Integers ``[queries]``.
+        values: Integers from 0 ``[queries]``.
         edges: First value of each bin but the lowest, ascending.
         query_image: Image of each query ``[queries]``.
         n_candidates: Size of the pool that was ranked.
@@ -104,7 +104,7 @@ def recalls_by_bin(
         seed: Seed of the draws.
 
     Returns:
-        By bin, ``"-9"``, ``"10-19"``, ``"20-"``: see :func:`retrieval.direction_scores`. Bins
+        By bin, ``"0-9"``, ``"10-19"``, ``"20-"``: see :func:`retrieval.direction_scores`. Bins
         without a query are left out.
 
     Raises:
@@ -129,8 +129,8 @@ def recalls_by_bin(
 
 
 def _labels(edges: Sequence[int]) -> Iterator[str]:
-    """Yield the first and last value of each bin; the outer ones are open."""
-    first = ["", *map(str, edges)]
+    """Yield the first and last value of each bin; the highest is open."""
+    first = ["0", *map(str, edges)]
     last = [*(str(edge - 1) for edge in edges), ""]
     for low, high in zip(first, last, strict=True):
         yield low if low == high else f"{low}-{high}"

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.evaluation.queries import paired_p
+from pipeline_lib.settings.evaluations import Evaluations
+
 DIRECTIONS = {"image_to_text": "I→T", "text_to_image": "T→I"}
 RECALLS = ("r1", "r5", "r10")
 
@@ -13,7 +16,7 @@ def summary_table(reports: Mapping[str, dict], papers: Mapping[str, str]) -> pd.
     """Return one row per recipe and language: means over seeds of all scores.
 
     Args:
-        reports: Retrieval report of each recipe (evaluation.pools.retrieval_report).
+        reports: Retrieval report of each recipe (evaluation.reports.retrieval_report).
         papers: Paper of each recipe.
 
     Returns:
@@ -29,6 +32,31 @@ def summary_table(reports: Mapping[str, dict], papers: Mapping[str, str]) -> pd.
     return pd.DataFrame(rows)
 
 
+def beside_baseline(
+    table: pd.DataFrame, queries: Mapping[str, pd.DataFrame], settings: Evaluations
+) -> pd.DataFrame:
+    """Return the table with paired tests of each recipe's sum of recalls against the baseline's.
+
+    Args:
+        table: Of :func:`summary_table`.
+        queries: What became of every query (contract.queries.QUERIES), by recipe that ran.
+        settings: Name of the baseline; number of permutations, and their seed.
+
+    Returns:
+        ``table``, the ``baseline`` and ``baseline_p``, two-sided: empty for the baseline itself,
+        and where it did not run or has not the same queries.
+    """
+    baseline, bootstrap = settings.baseline, settings.retrieval
+
+    def p(row: pd.Series) -> float:
+        if row["recipe"] == baseline or baseline not in queries:
+            return np.nan
+        sides = queries[row["recipe"]], queries[baseline]
+        return paired_p(*sides, row["language"], bootstrap.bootstrap_samples, bootstrap.seed)
+
+    return table.assign(baseline=baseline, baseline_p=[p(row) for _, row in table.iterrows()])
+
+
 def headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return ``{recipe: {language: sum of recalls}}``, the metric that DVC tracks."""
     return {
@@ -38,11 +66,15 @@ def headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the table as Markdown: recalls both ways, their sum ± sd and its interval."""
+    """Return the table as Markdown: recalls both ways, their sum ± sd, its interval and p.
+
+    Args:
+        table: Of :func:`beside_baseline`.
+    """
     header = ["recipe", "language", "seeds"]
     header += [f"{arrow} R@1/5/10 (median)" for arrow in DIRECTIONS.values()]
-    header += ["sum of recalls", "95 % interval"]
-    lines = [table_line(header), table_line(["---"] * 3 + ["---:"] * 4)]
+    header += ["sum of recalls", "95 % interval", f"p, against `{table['baseline'].iloc[0]}`"]
+    lines = [table_line(header), table_line(["---"] * 3 + ["---:"] * 5)]
     return "\n".join([*lines, *(table_line(_cells(row)) for _, row in table.iterrows())]) + "\n"
 
 
@@ -91,4 +123,11 @@ def _cells(row: pd.Series) -> list[str]:
         *both_ways,
         f"{row['sum_of_recalls']:.1f}{spread}",
         f"{row['sum_of_recalls_low']:.1f}–{row['sum_of_recalls_high']:.1f}",
+        _p(row["baseline_p"]),
     ]
+
+
+def _p(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    return "< .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)

@@ -1,22 +1,106 @@
 """params.yaml: what the recipes are evaluated on."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Strict
+from pipeline_lib.settings.corpora import Annotation
+from pipeline_lib.settings.strict import Count, Language, Name, Strict
 
 
 class RetrievalEvaluation(Strict):
-    """Image-text retrieval: the split it is measured on, and its confidence intervals."""
+    """Image-text retrieval; its split and its confidence intervals are those of all tasks.
+
+    Attributes:
+        split: Whose images and captions are embedded.
+        bootstrap_samples: Draws of the images, or of another unit; and permutations of a test.
+        confidence: Level of the intervals.
+        seed: Of draws and permutations.
+    """
 
     split: str
     bootstrap_samples: Count
     confidence: Annotated[float, Field(gt=0, lt=1)]
     seed: int
 
+    @property
+    def bootstrap(self) -> dict[str, float]:
+        """The arguments of every function that makes intervals."""
+        return {
+            "resamples": self.bootstrap_samples,
+            "confidence": self.confidence,
+            "seed": self.seed,
+        }
+
+
+class TranslationEvaluation(Strict):
+    """Retrieval of sentences by sentences of another language, see evaluation.translation.
+
+    Attributes:
+        protocols: Names of the pools; ``first`` ranks the kind of captions that ``pools`` names.
+        exact_annotations: Kinds of captions that ``exact`` takes.
+    """
+
+    protocols: list[Literal["first", "exact"]]
+    exact_annotations: list[Annotation]
+
+
+class ScoredSet(Strict):
+    """A file of scored sentence pairs of one language, see evaluation.sts."""
+
+    file: str
+    language: Language
+
+
+class StsEvaluation(Strict):
+    """Semantic textual similarity.
+
+    Attributes:
+        source: Folder of the scored sets.
+        sets: Scored sets by name.
+    """
+
+    source: str
+    sets: dict[Name, ScoredSet]
+
+
+class AlignmentEvaluation(Strict):
+    """Word translation by the test fold of a lexicon.
+
+    Attributes:
+        lexicon: Entry of ``lexicons``, or ``none``.
+        csls_neighbours: Neighbours that tell how dense a word's surroundings are.
+    """
+
+    lexicon: Name
+    csls_neighbours: Count
+
+
+class ProbeEvaluation(Strict):
+    """Hubs, and recall by kind of caption.
+
+    Attributes:
+        neighbours: How many vectors are near another one, k of N_k.
+        caption_length: First number of tokens of each bin but the lowest.
+        rarest_word: First number of occurrences in training, of a caption's rarest word, of each
+            bin but the lowest.
+    """
+
+    neighbours: Count
+    caption_length: list[Count]
+    rarest_word: list[Count]
+
 
 class Evaluations(Strict):
-    """The tasks that recipes are measured on."""
+    """The tasks that recipes are measured on.
+
+    Attributes:
+        baseline: Recipe that all others are compared with where both have the same queries.
+    """
 
     retrieval: RetrievalEvaluation
+    translation: TranslationEvaluation
+    sts: StsEvaluation
+    alignment: AlignmentEvaluation
+    probes: ProbeEvaluation
+    baseline: Name

@@ -24,6 +24,7 @@ from pipeline_lib.settings.strict import (
     choose,
     suggest,
 )
+from pipeline_lib.settings.synthesis import AnyTranslator, Translation
 from pipeline_lib.settings.text import Lexicon, Tokenizer, WordVectorSource
 
 PARAMS = Path("params.yaml")
@@ -44,6 +45,8 @@ class Settings(Strict):
     extractors: dict[Name, Extractor]
     selection_seed: int
     pairs: dict[Name, PairSet]
+    translators: dict[Name, AnyTranslator]
+    translations: dict[Name, Translation]
     pseudopairs: dict[Name, Pseudopairs]
     word_vectors: dict[Name, WordVectorSource]
     lexicons: dict[Name, Lexicon]
@@ -61,15 +64,29 @@ class Settings(Strict):
     def _merged(self, row: Mapping[str, object]) -> tuple[type[AnyRecipe], dict[str, object]]:
         return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
 
+    @property
+    def _captions(self) -> list[str]:
+        """Names of all tables of captions: data sets, and data sets with translations added."""
+        return [*self.datasets, *self.translations]
+
     def reference_problems(self) -> Iterator[str]:
         """Yield every name in the file that names nothing."""
         for name, extractor in self.extractors.items():
             yield from _unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
         for name, pairs in self.pairs.items():
             where = f"pairs.{name}"
-            yield from _unknown(f"{where}.dataset", [pairs.dataset], self.datasets)
+            yield from _unknown(f"{where}.dataset", [pairs.dataset], self._captions)
             yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
             yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+        for name, recipe in self.translators.items():
+            where = f"translators.{name}"
+            yield from _unknown(f"{where}.dataset", [recipe.dataset], self.datasets)
+            hidden = [NONE, *self.datasets]
+            yield from _unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
+        for name, chosen in self.translations.items():
+            yield from _unknown(f"translations.{name}.dataset", [chosen.dataset], self.datasets)
+            if name in self.datasets:
+                yield f"translations.{name}: a data set has the same name"
         yield from self._pseudopair_problems()
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
@@ -107,7 +124,7 @@ class Settings(Strict):
             return
         for key, known in {
             "paper": self.papers,
-            "dataset": self.datasets,
+            "dataset": self._captions,
             "pairs": [*self.pairs, *self.pseudopairs],
             "features": self.extractors,
             "more_features": [NONE, *self.extractors],

@@ -29,7 +29,8 @@ def alternating(
 ) -> Objective:
     """Make a task of each (set, language), and of each two of different languages where c2c is on.
 
-    Two sets pair by the images that both describe: pseudopairs meet the captions they were made for.
+    Two sets pair by the images that both describe, so that pseudopairs meet the captions that they
+    were made for.
     """
     del model
     image_tasks = [

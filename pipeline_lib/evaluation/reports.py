@@ -1,0 +1,224 @@
+"""One report per task: the scores of a recipe's models, by seed, as JSON.
+
+A recipe that a task does not concern has a report with nothing but the ``reason``.
+"""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline_lib.contract.embeddings import Embeddings
+from pipeline_lib.contract.lexicons import leaked
+from pipeline_lib.evaluation.alignment import translation_precision
+from pipeline_lib.evaluation.evaluated import Evaluated
+from pipeline_lib.evaluation.pools import RankedPool
+from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
+from pipeline_lib.evaluation.retrieval import summarise
+from pipeline_lib.evaluation.sts import cosines, overlapping, sts_scores
+from pipeline_lib.evaluation.translation import translation_ranks, translation_scores
+
+DECIMALS = 4
+
+Report = dict[str, object]
+
+
+def retrieval_report(run: Evaluated) -> Report:
+    """Summarise image-text retrieval.
+
+    Returns:
+        ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
+        :func:`retrieval.summarise`.
+    """
+
+    def score(seed: int) -> Report:
+        pools = run.ranked[seed].items()
+        return {language: summarise(pool.ranks, **run.bootstrap) for language, pool in pools}
+
+    split = run.settings.retrieval.split
+    return {"split": split, "pools": dict(run.pools), "per_seed": _per_seed(run, score)}
+
+
+def translation_report(run: Evaluated) -> Report:
+    """Score retrieval of sentences between all ordered pairs of languages, by each protocol.
+
+    Returns:
+        ``{"per_seed": {seed: {protocol: {"en-de": scores}}}}``, where scores are those of
+        :func:`translation.translation_scores`.
+    """
+    captions = run.captions[run.captions["language"].isin(run.pools)]
+    rows = {
+        "first": captions["annotation"] == captions["language"].map(run.pools),
+        "exact": captions["annotation"].isin(run.settings.translation.exact_annotations),
+    }
+
+    def score(vectors: Embeddings, protocol: str) -> Report:
+        asked = captions[rows[protocol]]
+        found = translation_ranks(
+            asked, vectors.captions_of(asked["caption_id"]), protocol, run.scores
+        )
+        return {
+            "-".join(pair): translation_scores(ranks, **run.bootstrap)
+            for pair, ranks in found.items()
+        }
+
+    def scores(seed: int) -> Report:
+        protocols = run.settings.translation.protocols
+        return {protocol: score(run.embeddings[seed], protocol) for protocol in protocols}
+
+    per_seed = _per_seed(run, scores)
+    if not any(by_pair for found in per_seed.values() for by_pair in found.values()):
+        return {"reason": "no two of the recipe's languages have sentences to compare"}
+    return {"per_seed": per_seed}
+
+
+def sts_report(run: Evaluated) -> Report:
+    """Correlate cosines with human scores, with and without pairs that training has seen.
+
+    Returns:
+        ``{"per_seed": {seed: {set: scores}}}``, where scores are those of :func:`sts.sts_scores`.
+    """
+    if not run.scored:
+        return {"reason": "no scored set is in one of the recipe's languages"}
+    languages = {name: run.settings.sts.sets[name].language for name in run.scored}
+    training = run.pairs[run.pairs["split"] == "train"]
+    overlaps = {
+        name: overlapping(pairs, training.loc[training["language"] == languages[name], "text"])
+        for name, pairs in run.scored.items()
+    }
+
+    def score(seed: int, name: str) -> Report:
+        pairs, language = run.scored[name], languages[name]
+        vectors = run.embeddings[seed]
+        sides = (vectors.sentences_of(pairs[side], language) for side in ("first", "second"))
+        gold = pairs["score"].to_numpy()
+        return sts_scores(gold, cosines(*sides), overlaps[name], **run.bootstrap)
+
+    return {
+        "per_seed": _per_seed(run, lambda seed: {name: score(seed, name) for name in languages})
+    }
+
+
+def alignment_report(run: Evaluated) -> Report:
+    """Measure how precisely words find their translations in the test fold of a lexicon.
+
+    Candidates are all words of the target language's training captions that have a vector.
+
+    Returns:
+        ``{"lexicon", "learnt", "per_seed": {seed: {"en-de": scores}}}``, where scores are those of
+        :func:`alignment.translation_precision`, and ``learnt`` is the share in per cent of tested
+        words whose translations the recipe was trained on.
+    """
+    settings, languages = run.settings.alignment, run.recipe.languages
+    # The test fold is the same in both protocols.
+    tested = run.lexicon[(run.lexicon["fold"] == "test") & (run.lexicon["protocol"] == "paper")]
+    for side in ("source_language", "target_language"):
+        tested = tested[tested[side].isin(languages)]
+    if tested.empty:
+        return {"reason": f"lexicon {settings.lexicon!r} is not of the recipe's languages"}
+    directions = tested.groupby(["source_language", "target_language"], sort=True)
+
+    def score(seed: int) -> Report:
+        return {
+            "-".join(pair): translation_precision(
+                *(run.words(seed, language) for language in pair),
+                zip(rows["source_word"], rows["target_word"], strict=True),
+                csls_neighbours=settings.csls_neighbours,
+                **run.bootstrap,
+            )
+            for pair, rows in directions
+        }
+
+    learnt = _learnt_share(run, set(tested["source_word"]))
+    return {"lexicon": settings.lexicon, "learnt": learnt, "per_seed": _per_seed(run, score)}
+
+
+def probe_report(run: Evaluated) -> Report:
+    """Describe hubs, and recall by length and by rarest word of the caption that queries.
+
+    Returns:
+        ``{"per_seed": {seed: {language: {"hubness", "caption_length", "rarest_word"}}}}``: see
+        :func:`probes.hubness` and :func:`probes.recalls_by_bin`.
+    """
+
+    def probe(seed: int, language: str, pool: RankedPool) -> Report:
+        _, words = run.words(seed, language)
+        return {
+            "hubness": _hubs(pool, words, run.settings.probes.neighbours),
+            **_recalls_by_kind(run, language, pool),
+        }
+
+    def probes(seed: int) -> Report:
+        pools = run.ranked[seed].items()
+        return {language: probe(seed, language, pool) for language, pool in pools}
+
+    return {"per_seed": _per_seed(run, probes)}
+
+
+REPORTS: dict[str, Callable[[Evaluated], Report]] = {
+    "retrieval": retrieval_report,
+    "translation": translation_report,
+    "sts": sts_report,
+    "alignment": alignment_report,
+    "probes": probe_report,
+}
+"""What is reported, by task."""
+
+
+def to_json(report: Report) -> str:
+    """Return a report as text, with numbers rounded to :data:`DECIMALS` places."""
+    return json.dumps(_rounded(report), indent=1) + "\n"
+
+
+def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Report]:
+    return {str(seed): score(seed) for seed in sorted(run.embeddings)}
+
+
+def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
+    """Return which share of the tested words' translations were learnt; None if not known."""
+    aligns = run.recipe.objective == "mixed" and run.recipe.alignment_every_updates != "never"
+    if not aligns:
+        return 0.0
+    if run.recipe.lexicon != run.settings.alignment.lexicon:
+        return None
+    words = set(leaked(run.lexicon, run.recipe.lexicon_protocol)["source_word"])
+    return 100 * len(tested & words) / len(tested)
+
+
+def _hubs(pool: RankedPool, words: np.ndarray, neighbours: int) -> Report:
+    """Describe the hubs among images, captions and words, where there are enough of them."""
+    norms = np.linalg.norm(words, axis=1, keepdims=True)
+    spaces = {
+        "images": (pool.sentences, pool.images),
+        "captions": (pool.images, pool.sentences),
+        "words": (words / np.where(norms, norms, 1), None),
+    }
+    return {
+        name: hubness(queries, candidates, neighbours)
+        for name, (queries, candidates) in spaces.items()
+        if neighbours < len(queries if candidates is None else candidates)
+    }
+
+
+def _recalls_by_kind(run: Evaluated, language: str, pool: RankedPool) -> Report:
+    tokens, settings = list(pool.captions["tokens"]), run.settings.probes
+    rarest = rarest_word_counts(tokens, run.training_words[language])
+    kinds = {
+        "caption_length": (np.array([*map(len, tokens)]), settings.caption_length),
+        "rarest_word": (rarest, settings.rarest_word),
+    }
+    ranks, images = pool.ranks, len(pool.images)
+    return {
+        name: recalls_by_bin(
+            ranks.text_to_image, values, edges, ranks.caption_image, images, **run.bootstrap
+        )
+        for name, (values, edges) in kinds.items()
+    }
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, DECIMALS) if isinstance(value, float) else value

@@ -1,0 +1,168 @@
+"""Headline scores of the other tasks, one row per figure: translation, STS, word alignment."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.reporting.summary import table_line
+
+METRICS = {"translation": ("r1",), "sts": ("pearson", "spearman"), "alignment": ("p1",)}
+"""Scores of each task that the summary holds; the report of a recipe holds them all."""
+
+KEY = ["recipe", "task", "item", "variant", "metric"]
+"""What names a figure. ``item`` is a direction (``en-de``) or a scored set; ``variant`` a protocol
+of translation, a subset of the scored pairs, or how neighbours of words are found."""
+
+_COUNTS = {"translation": "n_queries", "sts": "n_pairs", "alignment": "n_queries"}
+_COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries", "learnt"]
+
+
+def task_table(reports: Mapping[str, Mapping[str, dict]]) -> pd.DataFrame:
+    """Return one row per figure.
+
+    Args:
+        reports: Reports (evaluation.reports) by task and recipe.
+
+    Returns:
+        Columns :data:`KEY`, ``seeds``, ``value`` (mean over seeds), ``sd`` (empty for one seed),
+        ``low`` and ``high`` (mean of the seeds' bounds), ``queries``, and ``learnt``, the share of
+        tested words that were learnt from. Recalls, precisions and that share are in per cent.
+    """
+    rows = [
+        {"recipe": recipe, "task": task, "learnt": report.get("learnt"), **row}
+        for task in METRICS
+        for recipe, report in reports[task].items()
+        for row in _figures(task, list(report.get("per_seed", {}).values()))
+    ]
+    return pd.DataFrame(rows, columns=_COLUMNS).astype({"learnt": float})
+
+
+def task_headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the few numbers per recipe that DVC compares, each a mean over directions."""
+    named = table.assign(name=table.apply(_headline_name, axis=1)).dropna(subset="name")
+    means = named.groupby(["recipe", "name"], sort=False)["value"].mean().round(4)
+    found: dict[str, dict[str, float]] = {}
+    for (recipe, name), value in means.items():
+        found.setdefault(str(recipe), {})[str(name)] = value
+    return found
+
+
+def task_markdown(table: pd.DataFrame) -> str:
+    """Return one Markdown table per task that some recipe did, with a line that says what it is."""
+    parts = [form(table[table["task"] == task]) for task, form in _FORMS.items()]
+    return "\n".join(part for part in parts if part)
+
+
+def _figures(task: str, seeds: list[dict]) -> Iterator[dict[str, object]]:
+    for outer, found in (seeds[0] if seeds else {}).items():
+        for inner in found:
+            item, variant = (inner, outer) if task == "translation" else (outer, inner)
+            scores = [seed[outer][inner] for seed in seeds]
+            for metric in METRICS[task]:
+                if metric in scores[0]:
+                    figure = _figure(scores, metric, _COUNTS[task])
+                    yield {"item": item, "variant": variant, "metric": metric, **figure}
+
+
+def _figure(scores: list[dict], metric: str, count: str) -> dict[str, float]:
+    values = np.array([score[metric] for score in scores])
+    low, high = np.mean([score[f"{metric}_interval"] for score in scores], axis=0)
+    return {
+        "seeds": len(values),
+        "value": values.mean(),
+        "sd": values.std(ddof=1) if len(values) > 1 else np.nan,
+        "low": low,
+        "high": high,
+        "queries": scores[0][count],
+    }
+
+
+def _headline_name(row: pd.Series) -> str | None:
+    names = {
+        ("translation", "first", "r1"): "translation_first_r1",
+        ("translation", "exact", "r1"): "translation_exact_r1",
+        ("sts", "all", "pearson"): f"{row['item']}_pearson",
+        ("sts", "without_overlap", "pearson"): f"{row['item']}_pearson_without_overlap",
+        ("alignment", "csls", "p1"): "alignment_csls_p1",
+    }
+    return names.get((row["task"], row["variant"], row["metric"]))
+
+
+def _translation(rows: pd.DataFrame) -> str:
+    lines = []
+    for (recipe, protocol), group in rows.groupby(["recipe", "variant"], sort=False):
+        ends = group.sort_values("value", kind="stable").iloc[[0, -1]]
+        shown = [f"{_arrow(row['item'])} {_score(row)}" for _, row in ends.iterrows()]
+        mean, directions = f"{group['value'].mean():.1f}", str(len(group))
+        lines.append([f"`{recipe}`", protocol, directions, mean, *shown])
+    return _table(
+        "Sentences that find sentences of another language, R@1 in %: `first`, any sentence of the "
+        "image is right; `exact`, the translation alone.",
+        ["recipe", "protocol", "directions", "mean", "lowest", "highest"],
+        3,
+        lines,
+    )
+
+
+def _sts(rows: pd.DataFrame) -> str:
+    lines = []
+    for (recipe, name), group in rows.groupby(["recipe", "item"], sort=False):
+        figures = group.set_index(["variant", "metric"])
+        cells = [
+            _score(figures.loc[place], 3) if place in figures.index else "–"
+            for place in (
+                ("all", "pearson"),
+                ("without_overlap", "pearson"),
+                ("without_overlap", "spearman"),
+            )
+        ]
+        counts = group.groupby("variant")["queries"].first()
+        pairs = [f"{counts.get(subset, 0):,}" for subset in ("all", "without_overlap")]
+        lines.append([f"`{recipe}`", name, *cells, " / ".join(pairs)])
+    header = ["recipe", "set", "Pearson", "unseen: Pearson", "unseen: Spearman", "pairs / unseen"]
+    return _table(
+        "Sentence similarity: correlation of cosines with human scores. Unseen are the pairs of "
+        "which no sentence is a training caption.",
+        header,
+        2,
+        lines,
+    )
+
+
+def _alignment(rows: pd.DataFrame) -> str:
+    lines = []
+    for (recipe, pair), group in rows.groupby(["recipe", "item"], sort=False):
+        by_method = group.set_index("variant")
+        cells = [_score(by_method.loc[method]) for method in ("nearest_neighbour", "csls")]
+        words, learnt = by_method["queries"].iloc[0], by_method["learnt"].iloc[0]
+        shares = [f"{words:,}", "–" if np.isnan(learnt) else f"{learnt:.0f} %"]
+        lines.append([f"`{recipe}`", _arrow(pair), *shares, *cells])
+    return _table(
+        "Words that find their translations, P@1 in %. Learnt are those whose translations were "
+        "aligned in training.",
+        ["recipe", "words of", "tested", "learnt", "nearest neighbour", "CSLS"],
+        2,
+        lines,
+    )
+
+
+_FORMS = {"translation": _translation, "sts": _sts, "alignment": _alignment}
+
+
+def _table(title: str, header: list[str], labels: int, lines: list[list[str]]) -> str:
+    if not lines:
+        return ""
+    rule = ["---"] * labels + ["---:"] * (len(header) - labels)
+    return "\n".join([title, "", *map(table_line, [header, rule, *lines])]) + "\n"
+
+
+def _score(row: pd.Series, decimals: int = 1) -> str:
+    """Return a score with its standard deviation, if there is one, and its interval."""
+    spread = "" if np.isnan(row["sd"]) else f" ± {row['sd']:.{decimals}f}"
+    bounds = "–".join(f"{row[bound]:.{decimals}f}" for bound in ("low", "high"))
+    return f"{row['value']:.{decimals}f}{spread} ({bounds})"
+
+
+def _arrow(pair: str) -> str:
+    return pair.replace("-", "→")

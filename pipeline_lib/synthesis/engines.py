@@ -1,0 +1,164 @@
+"""What translates: a translator of this graph, a CTranslate2 model, or a file made elsewhere.
+
+Each engine describes itself; the description travels with every caption that it made.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece
+
+from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.corpora.files import read_table
+from pipeline_lib.device import best_device
+from pipeline_lib.models.translator import Hypothesis, Translator
+from pipeline_lib.publishing import file_sha256
+from pipeline_lib.settings.synthesis import (
+    CTranslate2Translation,
+    FileTranslation,
+    OwnTranslation,
+    Translation,
+)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A way to translate.
+
+    Attributes:
+        description: The engine's name and settings, JSON-serialisable.
+        translate: From sentences to the n-best hypotheses of each, best first, at least one.
+        check: Raises if the sentences cannot be translated; to be called before work starts.
+        images_seen: Images whose captions it learned from, by split; none where that is unknown.
+    """
+
+    description: dict[str, object]
+    translate: Callable[[Sequence[str]], list[list[Hypothesis]]]
+    check: Callable[[Sequence[str]], None]
+    images_seen: Mapping[str, list[str]]
+
+
+def build_engine(settings: Translation) -> Engine:
+    """Return the engine that ``settings`` names.
+
+    Raises:
+        ContractError: Its model or file is not there, or not for these languages.
+    """
+    return ENGINES[settings.engine](settings)
+
+
+def _trained(settings: OwnTranslation) -> Engine:
+    folder = Path(settings.model)
+    translator = Translator.load(folder).to(best_device())
+    recipe = translator.recipe
+    raise_problems(folder, _other_languages(translator, settings))
+    search = {"beam": recipe.beam, "alpha": recipe.length_normalization}
+    return Engine(
+        description={
+            "engine": "translator",
+            "model": folder.name,
+            "architecture": recipe.architecture,
+            "weights_sha256": file_sha256(folder / "weights.safetensors"),
+            **search,
+        },
+        translate=lambda sentences: translator.translate(sentences, n_best=1, **search),
+        check=_anything,
+        images_seen=json.loads((folder / "images.json").read_text(encoding="utf-8")),
+    )
+
+
+def _other_languages(translator: Translator, settings: OwnTranslation) -> list[str]:
+    recipe = translator.recipe
+    made_for = recipe.source_language, recipe.target_language
+    asked = settings.source_language, settings.target_language
+    if made_for == asked:
+        return []
+    return [
+        f"expected a translator from {asked[0]} to {asked[1]}, found one from {made_for[0]} to "
+        f"{made_for[1]}. Name another model in the translation's settings"
+    ]
+
+
+def _ctranslate2(settings: CTranslate2Translation) -> Engine:
+    """A folder with a converted model (``model.bin``), ``source.spm`` and ``target.spm``."""
+    folder = Path(settings.model)
+    parts = ("model.bin", "source.spm", "target.spm")
+    missing = [name for name in parts if not (folder / name).is_file()]
+    raise_problems(folder, [f"expected the file {name}, found none" for name in missing])
+    try:
+        import ctranslate2
+    except ImportError as error:
+        raise ContractError(
+            "engine ctranslate2: expected the package ctranslate2, found none. Install it."
+        ) from error
+    model = ctranslate2.Translator(str(folder), device=best_device().type)
+    source, target = (
+        sentencepiece.SentencePieceProcessor(model_file=str(folder / name)) for name in parts[1:]
+    )
+
+    def translate(sentences: Sequence[str]) -> list[list[Hypothesis]]:
+        pieces = [source.encode(sentence, out_type=str) for sentence in sentences]
+        results = model.translate_batch(
+            pieces,
+            beam_size=settings.beam,
+            length_penalty=settings.length_penalty,
+            return_scores=True,
+        )
+        best = [(result.hypotheses[0], result.scores[0]) for result in results]
+        return [[Hypothesis(target.decode(words), None, score)] for words, score in best]
+
+    return Engine(
+        description={
+            "engine": "ctranslate2",
+            "version": ctranslate2.__version__,
+            "model": folder.name,
+            "sha256": {name: file_sha256(folder / name) for name in parts},
+            "beam": settings.beam,
+            "length_penalty": settings.length_penalty,
+        },
+        translate=translate,
+        check=_anything,
+        images_seen={},
+    )
+
+
+def _file(settings: FileTranslation) -> Engine:
+    """A table of ready translations: tab separated, with a header ``source``, ``translation``."""
+    path, problems = Path(settings.model), []
+    table = read_table(path, ("source", "translation"), "\t", problems)
+    several = table.groupby("source")["translation"].nunique()
+    problems += [
+        f"{path}: expected one translation per source, found {count} of {source!r}"
+        for source, count in several[several > 1].items()
+    ]
+    raise_problems(path, problems)
+    translations = dict(zip(table["source"], table["translation"], strict=True))
+
+    def check(sentences: Sequence[str]) -> None:
+        missing = [sentence for sentence in sentences if sentence not in translations]
+        raise_problems(
+            path, [f"expected a translation of {sentence!r}, found none" for sentence in missing]
+        )
+
+    return Engine(
+        description={"engine": "file", "model": path.name, "sha256": file_sha256(path)},
+        translate=lambda sentences: [
+            [Hypothesis(translations[sentence], None, None)] for sentence in sentences
+        ],
+        check=check,
+        images_seen={},
+    )
+
+
+def _anything(_sentences: Sequence[str]) -> None:
+    """Accept all sentences."""
+
+
+ENGINES: dict[str, Callable[[Translation], Engine]] = {
+    "translator": _trained,
+    "ctranslate2": _ctranslate2,
+    "file": _file,
+}
+"""From the names in params.yaml to what builds the engine."""

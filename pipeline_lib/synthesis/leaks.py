@@ -1,0 +1,69 @@
+"""No leaks: a translator never saw the captions of images that its output is evaluated on.
+
+Data sets share photos: most test photos of Flickr8k are training photos of Multi30k. An image id
+names the photo itself, whatever data set it is from, so that ids can be compared.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import pandas as pd
+
+from pipeline_lib.contract.problems import raise_problems
+
+TRAIN, VAL = "train", "val"
+_SHOWN = 5
+
+
+def evaluation_images(images: pd.DataFrame) -> set[str]:
+    """Return the ids of an images table that are not in its training split."""
+    return set(images.loc[images["split"] != TRAIN, "image_id"])
+
+
+def without_images(pairs: pd.DataFrame, protected: set[str]) -> pd.DataFrame:
+    """Return parallel text whose training and validation rows show no protected image."""
+    seen = pairs["split"].isin([TRAIN, VAL])
+    return pairs[~(seen & pairs["image_id"].isin(protected))]
+
+
+def images_seen(pairs: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the ids of the images behind training and validation rows, sorted."""
+    return {
+        split: sorted(pairs.loc[pairs["split"] == split, "image_id"].unique())
+        for split in (TRAIN, VAL)
+    }
+
+
+def check_training_pairs(pairs: pd.DataFrame, protected: set[str], where: str) -> None:
+    """Raise unless training and validation rows show no protected image.
+
+    Raises:
+        ContractError: Names the splits and the first images.
+    """
+    raise_problems(where, _overlaps(images_seen(pairs), {TRAIN: protected, VAL: protected}))
+
+
+def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, where: str) -> None:
+    """Raise if a translator of :func:`images_seen` may not translate for this images table.
+
+    It may be trained on the table's training images only, and validated on its training and
+    validation images: the test images it never saw.
+
+    Raises:
+        ContractError: Names the splits and the first images.
+    """
+    test = set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
+    raise_problems(where, _overlaps(seen, {TRAIN: evaluation_images(images), VAL: test}))
+
+
+def _overlaps(
+    seen: Mapping[str, Iterable[str]], forbidden: Mapping[str, set[str]]
+) -> Iterator[str]:
+    for split, ids in seen.items():
+        shared = sorted(forbidden[split].intersection(ids))
+        if shared:
+            first = ", ".join(shared[:_SHOWN])
+            yield (
+                f"the translator's split {split} shows {len(shared)} images that are evaluated on "
+                f"(first: {first}). Name the evaluated data set in exclude_images of the "
+                "translator and train it again"
+            )

@@ -1,0 +1,84 @@
+"""BLEU of a translator on parallel text, and the n-best lists that re-ranking reads."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
+from sacrebleu.metrics import BLEU
+
+from pipeline_lib.evaluation.nbest import NBest
+from pipeline_lib.evaluation.translation_quality import translation_quality
+from pipeline_lib.models.translator import Hypothesis, Translator
+
+_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char"}
+"""Languages without spaces between words; the others are tokenised by mteval's rules (13a)."""
+
+
+def bleu_tokenizer(language: str) -> str:
+    """Return sacrebleu's name of the tokenizer for raw text of a language."""
+    return _BLEU_TOKENIZERS.get(language, "13a")
+
+
+def greedy_bleu(translator: Translator, pairs: pd.DataFrame) -> float:
+    """Return BLEU in per cent of greedy translations of ``source`` against ``target``."""
+    found = translator.translate(pairs["source"].tolist(), beam=1, n_best=1, alpha=0)
+    metric = BLEU(tokenize=bleu_tokenizer(translator.recipe.target_language))
+    return metric.corpus_score(best_texts(found), [pairs["target"].tolist()]).score
+
+
+def measure(
+    translator: Translator, pairs: pd.DataFrame, *, resamples: int, confidence: float, seed: int
+) -> dict[str, dict[str, object]]:
+    """Return the quality of translations of each split but the training one.
+
+    Args:
+        translator: Searches as its recipe says.
+        pairs: Rows of :func:`parallel.parallel_text`.
+        resamples: See :func:`translation_quality.translation_quality`.
+        confidence: Likewise.
+        seed: Likewise.
+    """
+    recipe, found = translator.recipe, {}
+    for split, rows in pairs[pairs["split"] != "train"].groupby("split"):
+        hypotheses = translator.translate(
+            rows["source"].tolist(), beam=recipe.beam, n_best=1, alpha=recipe.length_normalization
+        )
+        found[split] = translation_quality(
+            best_texts(hypotheses),
+            rows["target"].tolist(),
+            tokenize=bleu_tokenizer(recipe.target_language),
+            resamples=resamples,
+            confidence=confidence,
+            seed=seed,
+        )
+    return found
+
+
+def best_texts(hypotheses: Sequence[Sequence[Hypothesis]]) -> list[str]:
+    """Return the text of the best translation of each sentence."""
+    return [each[0].text for each in hypotheses]
+
+
+def nbest_lists(
+    translator: Translator, sentences: Sequence[str], tokenize: Callable[[str], list[str]]
+) -> NBest:
+    """Return the recipe's ``n_best`` translations of each sentence, as tokens.
+
+    The feature is the log-likelihood log p(Y|X) of §4.4 of Calixto et al. 2017, the score that of
+    the search. The beam is at least as wide as the list is long.
+    """
+    recipe = translator.recipe
+    found = translator.translate(
+        sentences,
+        beam=max(recipe.beam, recipe.n_best),
+        n_best=recipe.n_best,
+        alpha=recipe.length_normalization,
+    )
+    rows = [(number, each) for number, listed in enumerate(found) for each in listed]
+    return NBest(
+        sentence=np.array([number for number, _ in rows], np.int64),
+        text=[" ".join(tokenize(each.text)) for _, each in rows],
+        names=("log_likelihood",),
+        features=np.array([[each.log_likelihood] for _, each in rows]),
+        scores=np.array([each.score for _, each in rows]),
+    )

@@ -1,0 +1,43 @@
+"""Write n-best lists of a translator for the validation and test sentences of its data set."""
+
+from pathlib import Path
+
+import click
+
+from pipeline_lib.contract.tables import read_captions
+from pipeline_lib.corpora.parallel import parallel_text
+from pipeline_lib.device import best_device
+from pipeline_lib.evaluation.nbest import write_nbest
+from pipeline_lib.models.translator import Translator
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
+from pipeline_lib.synthesis.validation import nbest_lists
+from pipeline_lib.text.tokenizers import build_tokenizer
+
+SPLITS = ("val", "test")
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/nbest/NAME: SPLIT.nbest, and SPLIT.tsv with the ids of its sentences."""
+    settings = load_settings()
+    recipe = choose(settings.translators, name, "translator")
+    target = recipe.target_language
+    captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
+    pairs = parallel_text(captions, recipe.source_language, target)
+    translator = Translator.load(Path(f"data/translators/{name}")).to(best_device())
+    tokenize = build_tokenizer(target, **settings.tokenizers[target].model_dump())
+    with publish(Path(f"data/nbest/{name}")) as folder:
+        folder.mkdir()
+        for split in SPLITS:
+            rows = pairs[pairs["split"] == split]
+            lists = nbest_lists(translator, rows["source"].tolist(), tokenize)
+            write_nbest(lists, folder / f"{split}.nbest")
+            ids = rows[["source_id", "target_id", "image_id"]]
+            ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
+
+
+if __name__ == "__main__":
+    main()

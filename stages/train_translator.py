@@ -1,0 +1,77 @@
+"""Train one translator on a data set's own parallel text; continues where a kill left it."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import click
+import pandas as pd
+import torch
+
+from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.corpora.parallel import parallel_text
+from pipeline_lib.device import best_device
+from pipeline_lib.models.translator import Translator
+from pipeline_lib.publishing import discard, file_sha256, publish, resume_folder
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
+from pipeline_lib.synthesis.leaks import (
+    check_training_pairs,
+    evaluation_images,
+    images_seen,
+    without_images,
+)
+from pipeline_lib.synthesis.validation import greedy_bleu, measure
+from pipeline_lib.text.subwords import Subwords
+from pipeline_lib.training.translation import fit_translator
+from pipeline_lib.training.translation_batches import encode_pairs
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write data/translators/NAME, metrics/translators/NAME.json and NAME.csv."""
+    settings = load_settings()
+    recipe = choose(settings.translators, name, "translator")
+    inputs = [
+        Path(f"data/captions/{recipe.dataset}.parquet"),
+        Path(f"data/images/{recipe.exclude_images}.parquet"),
+    ]
+    every = parallel_text(read_captions(inputs[0]), recipe.source_language, recipe.target_language)
+    protected = evaluation_images(read_images(inputs[1]))
+    pairs = without_images(every, protected)
+    check_training_pairs(pairs, protected, f"translators.{name}")
+    train, val = (pairs[pairs["split"] == split] for split in ("train", "val"))
+
+    device = best_device()
+    subwords = Subwords.train([*train["source"], *train["target"]], recipe.subwords)
+    translator = Translator(recipe, subwords).to(device)
+    identity = [recipe.model_dump(), [file_sha256(path) for path in inputs], torch.__version__]
+    resume = resume_folder(f"train_translator@{name}", identity)
+    history = fit_translator(
+        translator,
+        encode_pairs(translator, train["source"].tolist(), train["target"].tolist()),
+        partial(greedy_bleu, pairs=val),
+        resume,
+        f"{name} on {device.type}",
+    )
+    with publish(Path(f"data/translators/{name}")) as folder:
+        translator.save(folder)
+        seen = json.dumps(images_seen(pairs), indent=0)
+        (folder / "images.json").write_text(seen + "\n", encoding="utf-8")
+    with publish(Path(f"metrics/translators/{name}.csv")) as path:
+        pd.DataFrame(history).to_csv(path, index=False)
+    interval = settings.evaluations.retrieval.model_dump(include={"confidence", "seed"})
+    resamples = settings.evaluations.retrieval.bootstrap_samples
+    metrics = {
+        "pairs": {"train": len(train), "val": len(val), "excluded": len(every) - len(pairs)},
+        "updates": history[-1]["update"],
+        "quality": measure(translator, pairs, resamples=resamples, **interval),
+    }
+    with publish(Path(f"metrics/translators/{name}.json")) as path:
+        path.write_text(json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    discard(resume)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""A small study on disk, as its stages leave it: made-up ranks of three recipes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from ruamel.yaml import YAML
+
+from pipeline_lib.contract.queries import write_queries
+from pipeline_lib.contract.tables import write_captions, write_images
+from pipeline_lib.evaluation.retrieval import RetrievalRanks, summarise
+
+ROOT = Path(__file__).resolve().parent.parent
+IMAGES, PER_IMAGE = 24, 3
+LANGUAGES = ("en", "de")
+CHANCES = {"mlmme_b050": 0.05, "mlmme_b100": 0.5, "kadar_en": 0.02}
+"""How probably a query of each recipe finds its candidate first."""
+TEXT = "<script>alert('&');</script> | a_b"
+"""A caption that harms a page which does not escape it."""
+
+
+def write_study(folder):
+    """Write a study into an empty folder, with the root study's graph."""
+    (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
+    (folder / "published.csv").write_bytes((ROOT / "published.csv").read_bytes())
+    yaml = YAML(typ="safe")
+    params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    beta = params["recipes"]["mlmme_b050"]
+    recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
+    params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
+    params["evaluations"]["baseline"] = "kadar_en"
+    params["pseudopairs"] = {}
+    params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
+    (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
+    captions = _captions()
+    write_captions(captions, folder / "data/captions/world.parquet")
+    write_images(_images(folder), folder / "data/images/world.parquet")
+    for number, (name, chance) in enumerate(CHANCES.items()):
+        row = params["recipes"][name]
+        _write_recipe(folder, name, row, captions, chance, np.random.default_rng(number))
+    _write_pseudopairs(folder)
+
+
+def _captions():
+    rows = [
+        {
+            "caption_id": f"world/{image:06}/{language}/caption/{position}",
+            "image_id": f"world:{image:06}",
+            "dataset": "world",
+            "split": "test",
+            "language": language,
+            "annotation": "caption",
+            "position": position,
+            "text": f"{TEXT} {language} {image} {position}",
+            "tokens": ["a"],
+            "source_caption_id": None,
+        }
+        for image in range(IMAGES)
+        for language in LANGUAGES
+        for position in range(PER_IMAGE)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _images(folder):
+    home = folder / "data/raw/world/images"
+    home.mkdir(parents=True)
+    rows = []
+    for image in range(IMAGES):
+        Image.new("RGB", (400, 200 + image), (10 * image, 80, 40)).save(home / f"{image:06}.jpg")
+        identity = {"image_id": f"world:{image:06}", "path": f"{image:06}.jpg"}
+        rows.append({**identity, "dataset": "world", "split": "test"})
+    return pd.DataFrame(rows)
+
+
+def _write_recipe(folder, name, row, captions, chance, generator):
+    home = folder / "metrics/recipes" / name
+    home.mkdir(parents=True)
+    tables, per_seed = [], {}
+    for seed in row["seeds"]:
+        for language in row["languages"]:
+            pool = captions[captions["language"] == language]
+            table = _queries(pool, chance, generator).assign(seed=seed, language=language)
+            tables.append(table)
+            per_seed.setdefault(str(seed), {})[language] = _scores(table)
+    write_queries(pd.concat(tables), folder / f"data/queries/{name}.parquet")
+    pools = dict.fromkeys(row["languages"], "caption")
+    absent = {"reason": "not in this test"}
+    reports = {task: absent for task in ("translation", "alignment", "probes")}
+    reports["retrieval"] = {"split": "test", "pools": pools, "per_seed": per_seed}
+    reports["sts"] = {"per_seed": {str(seed): {"sts2014": _sts(chance)} for seed in row["seeds"]}}
+    for task, report in reports.items():
+        (home / f"{task}.json").write_text(json.dumps(report))
+    (home / "model.json").write_text(json.dumps({"parameters": {"all": 2_500_000, "words": 10}}))
+    _training(row).to_csv(home / "training.csv", index=False)
+
+
+def _queries(pool, chance, generator):
+    images = pool["image_id"].unique()
+    first = pool.groupby("image_id")["caption_id"].first()
+    sides = []
+    for direction, ids, owners, candidates in (
+        ("image_to_text", images, images, len(pool)),
+        ("text_to_image", pool["caption_id"], pool["image_id"], len(images)),
+    ):
+        found = generator.random(len(ids)) < chance
+        ranks = np.where(found, 1, generator.integers(2, candidates, len(ids)))
+        right = first[owners] if direction == "image_to_text" else owners
+        wrong = np.roll(np.asarray(right), len(right) // 2)
+        columns = {"query_id": ids, "image_id": owners, "rank": ranks}
+        columns |= {"right_id": np.asarray(right), "wrong_id": wrong}
+        sides.append(pd.DataFrame(columns).assign(direction=direction))
+    return pd.concat(sides)
+
+
+def _scores(queries):
+    sides = {way: rows for way, rows in queries.groupby("direction")}
+    owner = pd.Categorical(sides["text_to_image"]["image_id"]).codes
+    ranks = RetrievalRanks(*(rows["rank"].to_numpy() for rows in sides.values()), owner)
+    return summarise(ranks, resamples=200, confidence=0.95, seed=1)
+
+
+def _sts(chance):
+    scores = {"pearson": chance, "pearson_interval": [chance / 2, 1.0], "n_pairs": 30}
+    return {"all": scores, "without_overlap": scores, "overlap_only": {"n_pairs": 0}}
+
+
+def _training(row):
+    updates = np.arange(1, 6) * 100
+    return pd.concat(
+        pd.DataFrame(
+            {
+                "update": updates,
+                "epoch": updates / 100,
+                "loss_joint": 1000 / updates,
+                "recall_sum": [100, 300, 500, 400, 300],
+                "mean_rank": [9, 7, 3, 5, 6],
+                "recall_sum_world_en": [100, 300, 500, 400, 300],
+                "seed": seed,
+            }
+        )
+        for seed in row["seeds"]
+    )
+
+
+def _write_pseudopairs(folder):
+    home = folder / "metrics/pseudopairs"
+    home.mkdir()
+    report = {
+        "similarities": {"pairs": 70, "cosine_quartiles": [0.1, 0.2, 0.3]},
+        "reuse": {"most_uses": 3, "captions_by_uses": {"0": 5, "1": 20, "2": 10, "3-4": 1}},
+    }
+    (home / "borrowed.json").write_text(json.dumps(report))

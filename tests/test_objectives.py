@@ -1,0 +1,186 @@
+"""Losses of whole batches against plain loops over captions, images and languages."""
+
+import dataclasses
+from itertools import product
+
+import pytest
+import tiny
+import torch
+from test_losses import double_loop
+from tiny_models import (
+    image,
+    moved,
+    named,
+    pairs_in,
+    prepare,
+    sentence,
+    summed_hinge,
+    without,
+)
+
+from pipeline_lib.training import loop
+from pipeline_lib.training.alternating import CAPTION_CAPTION
+from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.tasks import IMAGE_CAPTION
+
+JOINT = {"hidden_dim": 16, "recurrent_sharing": "per_language", "projection": "shared"}
+GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
+"""Image 2 has no German caption, image 3 one French instead of two."""
+
+
+def no_scores(model):
+    return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
+
+
+def tuples_by_loops(corpus):
+    """Return image and {language: caption} of each tuple, in the order of the joint objective."""
+    rows = {
+        language: [
+            [row for row in range(len(s)) if s.image_index[row] == i] for i in range(tiny.IMAGES)
+        ]
+        for (_, language), s in corpus.sentences.items()
+    }
+    return [
+        (i, {name: of[i][k % len(of[i])] for name, of in rows.items() if of[i]})
+        for i in range(tiny.IMAGES)
+        for k in range(max(len(of[i]) for of in rows.values()))
+    ]
+
+
+def joint_by_loops(model, corpus, items, beta, margin):
+    """Return Eq. 3 of Calixto et al. 2017, one language or ordered pair of them at a time."""
+    batch = [tuples_by_loops(corpus)[item] for item in items]
+    languages = [language for _, language in corpus.sentences]
+    image_sentence = sentence_sentence = 0.0
+    for k in languages:
+        there = [(i, rows[k]) for i, rows in batch if k in rows]
+        vectors = [sentence(model, corpus, ("tiny", k), row) for _, row in there]
+        images = [image(model, corpus, i) for i, _ in there]
+        image_sentence += summed_hinge(images, vectors, [i for i, _ in there], margin)
+    for k, other in product(languages, languages):
+        both = [(i, rows[k], rows[other]) for i, rows in batch if k in rows and other in rows]
+        if k != other:
+            a = [sentence(model, corpus, ("tiny", k), row) for _, row, _ in both]
+            b = [sentence(model, corpus, ("tiny", other), row) for _, _, row in both]
+            sentence_sentence += summed_hinge(a, b, [i for i, _, _ in both], margin)
+    return beta * image_sentence + (1 - beta) * sentence_sentence
+
+
+@pytest.mark.parametrize("languages", [["en"], ["de", "en"], ["de", "en", "fr"]], ids=len)
+@pytest.mark.parametrize("beta", [1.0, 0.75, 0.0])
+def test_joint_equals_a_double_loop_over_languages(languages, beta):
+    """The switch of Calixto et al.'s sentence term did the opposite of its name (audit, §3.4)."""
+    model, corpus, made = prepare(
+        "joint", pairs_in(*languages), languages=languages, beta=beta, margin=0.4
+    )
+    items = torch.tensor([0, 1, 3, 4, 9, 11])  # 0 and 1 are of one image
+    expected = joint_by_loops(model, corpus, items, beta, 0.4)
+    assert made.tasks[0].loss(model, items).item() == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    assert (expected > 0) == (len(languages) > 1 or beta > 0)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.25])
+def test_joint_leaves_out_languages_that_an_image_lacks(beta):
+    languages = ["en", "de", "fr"]
+    model, corpus, made = prepare("joint", GAPS, languages=languages, beta=beta)
+    items = torch.arange(2 * tiny.IMAGES)
+    expected = joint_by_loops(model, corpus, items, beta, 0.2)
+    assert made.tasks[0].loss(model, items).item() == pytest.approx(expected, rel=1e-4)
+    lonely = torch.tensor([4, 5])  # both of image 2, so that German has no caption at all
+    assert made.tasks[0].loss(model, lonely).item() == 0
+
+
+def test_joint_of_one_language_is_vse():
+    """§2 of Calixto et al. 2017: with K = 1 and beta = 1 it is the loss of Kiros et al. 2014."""
+    same = {"languages": ["en"], "violations": "sum", "vocabulary": "per_language", **JOINT}
+    pairs = pairs_in("en")
+    joint, _, of_joint = prepare("joint", pairs, beta=1.0, **same)
+    vse, _, of_vse = prepare("alternating", pairs, caption_caption_probability=0.0, **same)
+    assert not moved(named(joint), named(vse))
+    for rows in (torch.tensor([0, 3, 5, 8]), torch.arange(12)):
+        losses = [made.tasks[0].loss(m, rows) for m, made in ((joint, of_joint), (vse, of_vse))]
+        assert losses[0].item() > 0
+        torch.testing.assert_close(losses[0], losses[1])
+
+
+def test_contrast_with_more_terms_than_there_are_is_the_whole_batch():
+    rows = torch.arange(12)
+    losses = [
+        made.tasks[0].loss(model, rows)
+        for model, _, made in (prepare("joint", contrastive_terms=n) for n in ("all", 100, 2))
+    ]
+    assert torch.equal(losses[0], losses[1])
+    assert losses[2] < losses[0]
+
+
+@pytest.mark.parametrize("violations", ["max", "sum", 10])
+def test_image_caption_equals_a_double_loop(violations):
+    model, corpus, made = prepare("alternating", violations=violations, margin=0.4)
+    task, key, rows = made.tasks[0], ("tiny", "de"), torch.tensor([0, 1, 2, 6, 11])
+    assert (task.kind, task.name) == (IMAGE_CAPTION, "tiny de")
+    group = [int(corpus.sentences[key].image_index[row]) for row in rows]
+    captions = torch.stack([sentence(model, corpus, key, row) for row in rows])
+    images = torch.stack([image(model, corpus, i) for i in group])
+    expected = double_loop(images @ captions.T, group, 0.4, violations)
+    assert task.loss(model, rows).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_caption_caption_keeps_each_sentence_with_its_length():
+    """The reference sorted the sentences of pairs, but not their lengths (audit, finding 2)."""
+    model, corpus, made = prepare("alternating", margin=0.4)
+    task, a, b = made.tasks[-1], ("tiny", "de"), ("tiny", "en")
+    assert task.kind == CAPTION_CAPTION
+    de, en = (corpus.sentences[key] for key in (a, b))
+    pairs = [(i, j) for i in range(12) for j in range(12) if de.image_index[i] == en.image_index[j]]
+    items = torch.tensor([0, 1, 2, 7, 13, 22])
+    chosen = [pairs[item] for item in items]
+    assert len({int(de.lengths[i]) - int(en.lengths[j]) for i, j in chosen}) > 1
+    left = torch.stack([sentence(model, corpus, a, i) for i, _ in chosen])
+    right = torch.stack([sentence(model, corpus, b, j) for _, j in chosen])
+    group = [int(de.image_index[i]) for i, _ in chosen]
+    expected = double_loop(left @ right.T, group, 0.4, "max")
+    assert task.loss(model, items).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_no_caption_caption_update_before_the_image_loss_was_low(tmp_path):
+    """The warm-up of Kádár et al.'s code: 49.0 per batch of 128 (audit, §3.6)."""
+    bound = 0.3
+    model, corpus, _ = prepare(
+        "alternating", caption_caption_below_loss=bound, validate_every_updates=10, max_epochs=12
+    )
+    history = fit(model, corpus, no_scores, 1, tmp_path, "test")
+    image_losses = [row.get(f"loss_{IMAGE_CAPTION}", float("inf")) for row in history]
+    first = next(n for n, value in enumerate(image_losses) if value < bound)
+    assert first > 0, "the loss is low from the start: the bound holds nothing back"
+    paired = [f"loss_{CAPTION_CAPTION}" in row for row in history]
+    assert not any(paired[: first + 1])
+    assert all(paired[first + 1 :])
+    assert len(paired) > first + 1
+
+
+def test_a_short_task_begins_anew_without_the_others(tmp_path, monkeypatch):
+    """In mulisera the first language to end began all of them anew (audit, §3.5)."""
+    taken = {}
+
+    def recorded(task):
+        def loss(model, rows):
+            taken.setdefault(task.name, []).append(rows)
+            return task.loss(model, rows)
+
+        return dataclasses.replace(task, loss=loss)
+
+    def build(*arguments):
+        made = build_objective(*arguments)
+        return dataclasses.replace(made, tasks=[recorded(task) for task in made.tasks])
+
+    build_objective = loop.build_objective
+    monkeypatch.setattr(loop, "build_objective", build)
+    few = without(tiny.pairs(), 5, "de", [1])
+    for number in range(5):
+        few = without(few, number, "de")
+    model, corpus, made = prepare("alternating", few, caption_caption_probability=0.0, max_epochs=4)
+    assert [len(task.stream.lengths) for task in made.tasks] == [1, 12]
+    fit(model, corpus, no_scores, 1, tmp_path, "test")
+    assert len(taken["tiny de"]) > 2
+    assert len(taken["tiny en"]) >= 3
+    assert sorted(torch.cat(taken["tiny en"][:3]).tolist()) == list(range(12))

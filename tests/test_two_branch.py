@@ -1,0 +1,254 @@
+"""EmbN and MULE: the parts of Eq. 1-4 of Kim et al. 2020, on whole batches."""
+
+from itertools import combinations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from test_objectives import GAPS, no_scores
+from tiny_models import image, moved, named, pairs_in, prepare, sentence
+from torch.nn import functional as F
+
+from pipeline_lib.models.similarity import cosine
+from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.training.loop import fit
+from pipeline_lib.training.two_branch import PRETRAINING, two_branch
+
+ALONE = dict.fromkeys(
+    [
+        "caption_image_weight",
+        "image_caption_weight",
+        "same_language_weight",
+        "sentence_neighbourhood_weight",
+        "word_neighbourhood_weight",
+        "classifier_weight",
+        "anchor_weight",
+    ],
+    0.0,
+)
+"""No part of the loss counts but the one whose weight a test sets."""
+
+
+def hinge(own, wrong, candidates, recipe):
+    """Return the mean of a query's K worst violations; what is no negative counts as none."""
+    terms = [max(0.0, recipe.margin - float(own) + float(score)) for score in wrong]
+    terms += [0.0] * (candidates - len(terms))
+    return np.mean(sorted(terms, reverse=True)[: recipe.violations])
+
+
+def neighbourhood(a, b, recipe):
+    """Return Eq. 1 for the queries of ``a`` that have a right candidate; the farthest must win."""
+    losses = []
+    for i, x in a:
+        right = [x @ y for j, y in b if j == i and y is not x]
+        wrong = [x @ y for j, y in b if j != i]
+        if right:
+            losses.append(hinge(min(right), wrong, len(b), recipe))
+    return np.mean(losses) if losses else 0.0
+
+
+def matching(images, captions, recipe):
+    """Return Eq. 3 in one language with the weights and the third term of the authors' code."""
+    to_image, to_caption = [], []
+    for i, caption in captions:
+        others = [vector @ caption for j, vector in enumerate(images) if j != i]
+        to_image.append(hinge(images[i] @ caption, others, len(images), recipe))
+        others = [images[i] @ vector for j, vector in captions if j != i]
+        to_caption.append(hinge(images[i] @ caption, others, len(captions), recipe))
+    return (
+        recipe.caption_image_weight * np.mean(to_image)
+        + recipe.image_caption_weight * np.mean(to_caption)
+        + recipe.same_language_weight * neighbourhood(captions, captions, recipe)
+    )
+
+
+def between_languages(sides, recipe):
+    """Return Eq. 1 in both directions, averaged over pairs of languages."""
+    pairs = list(combinations(sides, 2))
+    both = [neighbourhood(a, b, recipe) + neighbourhood(b, a, recipe) for a, b in pairs]
+    return np.mean(both) if pairs else 0.0
+
+
+def averaged_words(model, of, row, language):
+    """Return the unit mean of a caption's universal word vectors."""
+    words = model.sentence_encoder.embed(of.token_ids[row, : of.lengths[row]], language)
+    return F.normalize(words.mean(dim=0), dim=0)
+
+
+def by_loops(model, corpus, batch):
+    """Return the loss of all captions of some images, one query and candidate at a time."""
+    recipe, images = model.recipe, [image(model, corpus, i) for i in batch]
+    losses, sentences, averages = [], [], []
+    for key, of in corpus.sentences.items():
+        rows = [r for r in range(len(of)) if of.image_index[r] in batch]
+        at = [batch.index(of.image_index[r]) for r in rows]
+        captions = [(i, sentence(model, corpus, key, r)) for i, r in zip(at, rows, strict=True)]
+        words = [
+            model.sentence_encoder.embed(of.token_ids[r, : of.lengths[r]], key[1]) for r in rows
+        ]
+        if rows:
+            losses.append(matching(images, captions, recipe))
+            sentences.append(captions)
+            means = [F.normalize(vectors.mean(dim=0), dim=0) for vectors in words]
+            averages.append(list(zip(at, means, strict=True)))
+    return (
+        np.mean(losses)
+        + recipe.sentence_neighbourhood_weight * between_languages(sentences, recipe)
+        + recipe.word_neighbourhood_weight * between_languages(averages, recipe)
+    )
+
+
+@pytest.mark.parametrize("violations", [2, 10, 100])
+@pytest.mark.parametrize("batch", [[0, 1, 2, 3], [2, 5], [4, 3, 0, 1, 2, 5]], ids=len)
+def test_the_loss_equals_plain_loops_also_where_captions_are_missing(violations, batch):
+    weights = {"classifier_weight": 0.0, "anchor_weight": 0.0, "same_language_weight": 0.7}
+    languages = {"languages": ["de", "en", "fr"]}
+    model, corpus, made = prepare(
+        "two_branch", GAPS, violations=violations, margin=0.3, **languages, **weights
+    )
+    with torch.no_grad():
+        found = made.tasks[0].loss(model, torch.tensor(batch)).item()
+        assert found == pytest.approx(by_loops(model, corpus, batch), rel=1e-4)
+
+
+def test_a_batch_by_hand():
+    """Two images, their English captions at cosines .8 and .6, their German ones on the spot.
+
+    English: the wrong one violates the margin of .3 by .1, both ways; of K = 10 there are two
+    candidates, the right one counting 0: .05. Weighted (1.5 + 1) * .05 = .125; German costs
+    nothing; mean .0625. Between the languages the same .05 in both directions: .1 in all.
+    """
+    vectors = torch.tensor([[0.8, 0.6], [0.6, 0.8], [1, 0], [0, 1]])
+    one, index = torch.ones(2, dtype=torch.int64), torch.arange(2)
+    corpus = Corpus(
+        features=torch.eye(2),
+        sentences={
+            ("s", "en"): Sentences(torch.tensor([[0], [1]]), one, index),
+            ("s", "de"): Sentences(torch.tensor([[2], [3]]), one, index),
+        },
+    )
+    model = SimpleNamespace(
+        image_vectors=lambda features: features,
+        sentence_vectors=lambda ids, lengths, language: vectors[ids[:, 0]],
+        scores=cosine,
+        sentence_encoder=SimpleNamespace(words={}),
+    )
+    weights = {"word_neighbourhood_weight": 0.0, "classifier_weight": 0.0, "anchor_weight": 0.0}
+    recipe = tiny.recipe("two_branch", margin=0.3, **weights)
+    loss = two_branch(model, corpus, recipe, 1).tasks[0].loss
+    assert loss(model, torch.tensor([0, 1])).item() == pytest.approx(0.1625)
+
+
+def test_averaged_words_leave_pads_out():
+    """MULE's code averages over pads too, whose bias then counts (audit, §3.7)."""
+    model, corpus, _ = prepare("two_branch")
+    of = corpus.sentences["tiny", "en"]
+    with torch.no_grad():
+        model.sentence_encoder.universal_maps["en"].bias.fill_(3.0)
+    padded = F.pad(of.token_ids, (0, 5))
+    found = model.sentence_encoder.average(padded, of.lengths, "en")
+    for row, length in enumerate(of.lengths):
+        alone = model.sentence_encoder.embed(of.token_ids[row, :length], "en").mean(dim=0)
+        torch.testing.assert_close(found[row], alone)
+
+
+def test_a_caption_without_known_word_is_a_vector_of_its_own():
+    """In MULE's code it has length 0, and takes the state before its first word (audit, §3.7)."""
+    model, _, _ = prepare("two_branch", markers="none", oov="drop")
+    ids, lengths = model.vocabulary.encode_all([["unheard"], ["en1", "in"]], "en")
+    ids, lengths = torch.from_numpy(ids).long(), torch.from_numpy(lengths).long()
+    both = model.sentence_vectors(ids, lengths, "en")
+    assert torch.equal(lengths, torch.tensor([1, 2]))
+    torch.testing.assert_close(both[0], model.sentence_vectors(ids[:1, :1], lengths[:1], "en")[0])
+    assert torch.isfinite(model.sentence_encoder.average(ids, lengths, "en")).all()
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e-3, 1.0])
+def test_the_shared_layer_sees_the_classifiers_weight_once(weight):
+    """MULE's adversary was multiplied by its weight twice, 1e-12 for 1e-6 (audit, finding 4)."""
+    model, corpus, made = prepare("two_branch", **ALONE | {"classifier_weight": weight})
+    made.tasks[0].loss(model, torch.arange(tiny.IMAGES)).backward()
+    shared = model.sentence_encoder.universal_maps
+    found = {name: p.grad.clone() for name, p in shared.named_parameters()}
+    of_classifier = model.language_classifier.weight.grad.clone()
+    model.zero_grad()
+    vectors, labels = [], []
+    for (_, language), of in corpus.sentences.items():
+        average = model.sentence_encoder.average(of.token_ids, of.lengths, language)
+        vectors.append(F.normalize(average, dim=1))
+        labels += [model.recipe.languages.index(language)] * len(of)
+    F.cross_entropy(model.language_classifier(torch.cat(vectors)), torch.tensor(labels)).backward()
+    for name, p in shared.named_parameters():
+        torch.testing.assert_close(found[name], -weight * p.grad, rtol=1e-3, atol=weight * 1e-6)
+        assert p.grad.abs().max() > 1e-4
+    plain = model.language_classifier.weight.grad
+    torch.testing.assert_close(of_classifier, weight * plain, rtol=1e-3, atol=weight * 1e-6)
+
+
+def test_words_are_anchored_to_their_first_vectors():
+    """MULE's code renewed the anchor in each epoch, so that it never held (audit, §3.7)."""
+    model, _, made = prepare("two_branch", **ALONE | {"anchor_weight": 2.0})
+    words = [table.weight for table in model.sentence_encoder.words.values()]
+    count = sum(weight.numel() for weight in words)
+    for shift in (0.0, 0.1, 0.2):
+        loss = made.tasks[0].loss(model, torch.arange(tiny.IMAGES)).item()
+        assert loss == pytest.approx(2.0 * count * shift**2, rel=1e-4)
+        with torch.no_grad():
+            for weight in words:
+                weight += 0.1
+
+
+def test_a_resumed_run_is_anchored_to_the_first_vectors_too(tmp_path):
+    changes = {"anchor_weight": 0.5, "validate_every_updates": 2, "max_epochs": 4}
+    whole, corpus, _ = prepare("two_branch", **changes)
+    fit(whole, corpus, no_scores, 1, tmp_path / "none", "test")
+
+    def dies(model):
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return no_scores(model)
+
+    calls = iter(range(9))
+    killed, _, _ = prepare("two_branch", **changes)
+    with pytest.raises(KeyboardInterrupt):
+        fit(killed, corpus, dies, 1, tmp_path, "test")
+    resumed, _, _ = prepare("two_branch", **changes)
+    fit(resumed, corpus, no_scores, 1, tmp_path, "test")
+    assert not moved(named(whole), named(resumed))
+
+
+def test_pretraining_tunes_the_universal_layers_only(tmp_path):
+    model, corpus, made = prepare("two_branch", pretraining_epochs=4, validate_every_updates=4)
+    seen = [named(model)]
+
+    def validate(model):
+        seen.append(named(model))
+        return no_scores(model)
+
+    assert made.updates_before == 8
+    fit(model, corpus, validate, 1, tmp_path, "test")
+    maps = {
+        f"sentence_encoder.universal_maps.{language}.{part}"
+        for language in ("en", "de")
+        for part in ("weight", "bias")
+    }
+    assert moved(seen[0], seen[2]) == maps
+    assert moved(seen[2], seen[-1]) == {name for name, p in model.named_parameters()}
+    assert all(p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.xfail(strict=True, raises=RuntimeError, reason="the loss has no gradient")
+def test_pretraining_passes_over_a_batch_in_one_language():
+    pairs = pairs_in("en", "de")
+    some = pairs[(pairs["language"] == "en") | (pairs["image_id"] == "tiny:0")]
+    model, _, made = prepare("two_branch", some, pretraining_epochs=1)
+    (task,) = (task for task in made.tasks if task.kind == PRETRAINING)
+    task.loss(model, torch.tensor([3, 4, 5])).backward()
+
+
+@pytest.mark.xfail(strict=True, raises=ValueError, reason="no variance over one image")
+def test_an_epoch_may_leave_one_image_to_its_last_batch(tmp_path):
+    model, corpus, _ = prepare("two_branch", batch_size=tiny.IMAGES - 1, max_epochs=1)
+    fit(model, corpus, no_scores, 1, tmp_path, "test")

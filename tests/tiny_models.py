@@ -1,0 +1,72 @@
+"""Untrained tiny models with their objectives, and what they compute one vector at a time."""
+
+import pandas as pd
+import tiny
+
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.training.corpus import build_corpus, build_vocabulary
+from pipeline_lib.training.objectives import build_objective
+
+
+def pairs_in(*languages):
+    """Return the pairs of tiny in these languages, each with words of its own."""
+    english = tiny.pairs().query("language == 'en'")
+    made = [
+        english.assign(
+            language=language,
+            caption_id=english["caption_id"].str.replace("/en/", f"/{language}/"),
+            tokens=[[w.replace("en", language) for w in words] for words in english["tokens"]],
+        )
+        for language in languages
+    ]
+    return pd.concat(made, ignore_index=True)
+
+
+def without(pairs, image, language, positions=(0, 1)):
+    """Take captions of one image in one language out."""
+    gone = (pairs["image_id"] == f"tiny:{image}") & (pairs["language"] == language)
+    return pairs[~(gone & pairs["position"].isin(positions))]
+
+
+def prepare(objective, pairs=None, vectors=None, **changes):
+    """Return a model in evaluation mode, its corpus and its objective."""
+    recipe = tiny.recipe(objective, **changes)
+    pairs = tiny.pairs() if pairs is None else pairs
+    vocabulary = build_vocabulary(pairs, recipe)
+    corpus = build_corpus(pairs, "train", tiny.features(), vocabulary, recipe, tiny.lexicon())
+    model = JointSpace(recipe, vocabulary, corpus.features.shape[1], 1, vectors).eval()
+    return model, corpus, build_objective(model, corpus, recipe, 1)
+
+
+def sentence(model, corpus, key, row):
+    """Return the vector of one caption, embedded alone and without a pad."""
+    found, row = corpus.sentences[key], int(row)
+    length = found.lengths[row : row + 1]
+    return model.sentence_vectors(found.token_ids[row : row + 1, : int(length)], length, key[1])[0]
+
+
+def image(model, corpus, index):
+    """Return the vector of one image, embedded alone."""
+    return model.image_vectors(corpus.features[int(index)][None])[0]
+
+
+def summed_hinge(a, b, group, margin):
+    """Return Eq. 1 of Calixto et al. 2017, one query and one contrastive term at a time."""
+    total = 0.0
+    for i in range(len(group)):
+        for r in range(len(group)):
+            if group[i] != group[r]:
+                own = (a[i] @ b[i]).item()
+                total += max(0.0, margin - own + (a[i] @ b[r]).item())
+                total += max(0.0, margin - own + (a[r] @ b[i]).item())
+    return total
+
+
+def named(model):
+    """Return copies of the weights by name."""
+    return {name: value.detach().clone() for name, value in model.named_parameters()}
+
+
+def moved(before, after):
+    """Return the names of the weights that differ."""
+    return {name for name in before if not before[name].equal(after[name])}
