@@ -1,0 +1,162 @@
+"""All that a study has measured so far, read for its report."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+from ruamel.yaml import YAML
+
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.queries import read_queries
+from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.evaluation.queries import image_contributions
+from pipeline_lib.reporting.gallery import Shown
+from pipeline_lib.reporting.published import beside_published, read_published
+from pipeline_lib.reporting.published_tasks import tasks_beside_published
+from pipeline_lib.reporting.summary import summary_table
+from pipeline_lib.reporting.tasks import task_table
+from pipeline_lib.reporting.verdicts import Verdict, verdicts
+from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.study import Settings
+
+TASKS = ("retrieval", "translation", "sts", "alignment", "probes")
+"""Keys of evaluation.reports.REPORTS, whose code does not concern what stands in its files."""
+
+_ROUNDING = 0.01
+"""More than scores lose by their rounding in retrieval.json."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the recipes that ran have shown.
+
+    Attributes:
+        settings: Of the study.
+        blocks: ``stages`` of dvc.yaml.
+        params: All of params.yaml, as DVC sees it.
+        tasks: Report of each task and recipe (evaluation.reports).
+        training: Training curve by recipe.
+        models: Sizes of the model by recipe.
+        pseudopairs: Report by pseudopair set.
+        published: What papers print (published.read_published).
+        queries: What became of every query, by recipe (contract.queries.QUERIES).
+    """
+
+    settings: Settings
+    blocks: Mapping[str, dict]
+    params: Mapping[str, object]
+    tasks: Mapping[str, Mapping[str, dict]]
+    training: Mapping[str, pd.DataFrame]
+    models: Mapping[str, dict]
+    pseudopairs: Mapping[str, dict]
+    published: pd.DataFrame
+    queries: Mapping[str, pd.DataFrame]
+
+    @cached_property
+    def recipes(self) -> dict[str, AnyRecipe]:
+        """Settings of the recipes that ran, or that have begun to."""
+        ran = {*self.tasks["retrieval"], *self.training}
+        return {name: self.settings.recipe(name) for name in self.settings.recipes if name in ran}
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """The table of summary.summary_table, and the data set of each row."""
+        table = summary_table(
+            self.tasks["retrieval"], {n: r.paper for n, r in self.recipes.items()}
+        )
+        return table.assign(dataset=[self.recipes[name].dataset for name in table["recipe"]])
+
+    @cached_property
+    def compared(self) -> pd.DataFrame:
+        """The same with what papers print."""
+        return beside_published(self.summary, self.published)
+
+    @cached_property
+    def compared_tasks(self) -> pd.DataFrame:
+        """Figures of the other tasks with what papers print."""
+        return tasks_beside_published(task_table(self.tasks), self.published)
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """Who is best in each language."""
+        return verdicts(self.summary, self.queries, self.settings.evaluations.retrieval)
+
+
+def read_results(settings: Settings, params: Path, graph: Path) -> Results:
+    """Read the metrics of a study from its folder.
+
+    Raises:
+        ContractError: No recipe has been scored.
+    """
+    of_recipes = _reader(Path("metrics/recipes"), list(settings.recipes))
+    tasks = {task: of_recipes(f"{task}.json", _json) for task in TASKS}
+    scored = tasks["retrieval"]
+    nothing = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
+    raise_problems("metrics/recipes", [] if scored else [nothing])
+    folder = Path("metrics/pseudopairs")
+    results = Results(
+        settings=settings,
+        blocks=_yaml(graph)["stages"],
+        params=_yaml(params),
+        tasks=tasks,
+        training=of_recipes("training.csv", pd.read_csv),
+        models=of_recipes("model.json", _json),
+        pseudopairs={path.stem: _json(path) for path in sorted(folder.glob("*.json"))},
+        published=read_published(Path("published.csv")),
+        queries={name: read_queries(Path(f"data/queries/{name}.parquet")) for name in scored},
+    )
+    raise_problems("data/queries", _disagreements(results))
+    return results
+
+
+def _reader(folder: Path, names: list[str]) -> Callable[[str, Callable], dict]:
+    def read(file: str, parse: Callable) -> dict:
+        paths = {name: folder / name / file for name in names}
+        return {name: parse(path) for name, path in paths.items() if path.is_file()}
+
+    return read
+
+
+def _json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _yaml(path: Path) -> dict:
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+
+
+def read_shown(results: Results) -> list[Shown]:
+    """Read what the best recipe of each language found, in the order of the verdicts."""
+    return [_shown(results, str(v.best["recipe"]), v.language) for v in results.verdicts]
+
+
+def _shown(results: Results, name: str, language: str) -> Shown:
+    settings, recipe = results.settings, results.recipes[name]
+    captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
+    images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
+    folder = Path(settings.extractors[recipe.features].images)
+    queries = results.queries[name]
+    own = (queries["language"] == language) & (queries["seed"] == recipe.seeds[0])
+    captions = captions[captions["language"] == language]
+    return Shown(
+        language,
+        queries[own],
+        dict(zip(captions["caption_id"], captions["text"], strict=True)),
+        captions.groupby("image_id")["caption_id"].agg(list).to_dict(),
+        dict(zip(images["image_id"], (folder / path for path in images["path"]), strict=True)),
+    )
+
+
+def _disagreements(results: Results) -> Iterator[str]:
+    """Yield each recipe and language whose queries do not add up to its score."""
+    for _, row in results.summary.iterrows():
+        name, language, scored = (row[k] for k in ("recipe", "language", "sum_of_recalls"))
+        added = image_contributions(results.queries[name], language).sum()
+        if abs(added - scored) > _ROUNDING:
+            yield (
+                f"{name}.parquet: expected ranks in {language} that give the sum of recalls of "
+                f"retrieval.json, {scored:.2f}; found {added:.2f}. Run dvc repro evaluate@{name}."
+            )
