@@ -95,6 +95,13 @@ class Settings(Strict):
         yield from _unknown("departures", self.departures, keys)
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
+        chosen = self.evaluations
+        for key, names, known in (
+            ("baseline", [chosen.baseline], [NONE, *self.recipes]),
+            ("alignment.lexicon", [chosen.alignment.lexicon], [NONE, *self.lexicons]),
+            ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
+        ):
+            yield from _unknown(f"evaluations.{key}", names, known)
 
     def _pseudopair_problems(self) -> Iterator[str]:
         for name, chosen in self.pseudopairs.items():
