@@ -19,11 +19,14 @@ FINE_TUNED = {"initial": "teacher", "learning_rate": 0.001, "seeds": [1, 2]}
 
 
 def save_teacher(folder, seeds=(1, 2), pairs=None, **changes):
-    """Save a teacher of each seed and return them by seed."""
+    """Save a teacher of each seed, away from its draws, and return them by seed."""
     recipe = tiny.recipe(seeds=list(seeds), **changes)
     vocabulary = build_vocabulary(tiny.pairs() if pairs is None else pairs, recipe)
     teachers = {seed: JointSpace(recipe, vocabulary, DIM, seed) for seed in seeds}
     for seed, teacher in teachers.items():
+        with torch.no_grad():  # or they would be the draws that a student makes itself
+            for weight in teacher.parameters():
+                weight += 0.1
         teacher.save(folder / f"seed-{seed}", tiny.PREPROCESSING)
     return teachers
 
