@@ -91,7 +91,6 @@ def test_a_seed_that_the_teacher_lacks_starts_from_its_first(tmp_path):
     assert not moved(named(teachers[3]), named(start(tmp_path, seed=5)))
 
 
-@pytest.mark.xfail(strict=True, reason="folders are sorted as text: seed-10 before seed-9")
 def test_the_first_of_the_teachers_seeds_is_the_lowest_number(tmp_path):
     teachers = save_teacher(tmp_path, seeds=(9, 10))
     assert not moved(named(teachers[9]), named(start(tmp_path, seed=5)))

@@ -28,7 +28,8 @@ class Stream:
         """Plan batches for items of these lengths ``[items]``."""
         self.lengths, self.batch_size, self.seed = np.asarray(lengths), batch_size, seed
         self.window = batch_size * window_batches
-        self.batches_per_epoch = -(-len(self.lengths) // batch_size)
+        # One item alone has no negatives, and no variance to normalise by: it joins a full batch.
+        self.batches_per_epoch = max(1, -(-(len(self.lengths) - 1) // batch_size))
         self._epoch = lru_cache(maxsize=1)(self._plan_epoch)
 
     def __getitem__(self, number: int) -> Tensor:
@@ -42,8 +43,9 @@ class Stream:
         if self.window > self.batch_size:
             starts = range(0, len(order), self.window)
             order = np.concatenate([self._by_length(order[s : s + self.window]) for s in starts])
-        starts = random.permutation(self.batches_per_epoch) * self.batch_size
-        return [torch.from_numpy(order[s : s + self.batch_size]) for s in starts]
+        ends = [*range(self.batch_size, len(order) - 1, self.batch_size), len(order)]
+        batches = np.split(order, ends[:-1])
+        return [torch.from_numpy(batches[n]) for n in random.permutation(len(batches))]
 
     def _by_length(self, items: np.ndarray) -> np.ndarray:
         return items[np.argsort(self.lengths[items], kind="stable")]

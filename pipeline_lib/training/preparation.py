@@ -82,4 +82,8 @@ def _count(module: torch.nn.Module) -> int:
 
 def _folder(models: Path, seed: int) -> Path:
     own = models / f"seed-{seed}"
-    return own if own.is_dir() else min(models.glob("seed-*"))
+    return own if own.is_dir() else min(models.glob("seed-*"), key=_seed)
+
+
+def _seed(folder: Path) -> int:
+    return int(folder.name.removeprefix("seed-"))

@@ -192,7 +192,9 @@ def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
             neighbourhood_hinge(s, p, p, recipe.margin, recipe.violations)
             for s, p in ((scores, same), (scores.T, same.T))
         ]
-    return torch.stack(terms).sum() * 2 / len(terms) if terms else torch.zeros(())
+    if not terms:  # one language only; a zero with a gradient, for pre-training has no other term
+        return sum(vectors.sum() for vectors, _ in sides.values()) * 0
+    return torch.stack(terms).sum() * 2 / len(terms)
 
 
 def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
