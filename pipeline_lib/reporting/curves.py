@@ -34,7 +34,9 @@ def training_charts(results: Results) -> Iterator[Element]:
 
 
 def _losses(name: str, history: pd.DataFrame) -> list[Element]:
-    columns = history.filter(regex="^loss_").columns
+    columns = history.filter(regex="^loss_").dropna(axis=1, how="all").columns
+    if not len(columns):
+        return []
     kinds = dict(zip(columns, _LOSS_KINDS, strict=False))
     names = [
         column.removeprefix("loss_").replace("_", "–") + f" ({kind.split()[-1]})" * (len(kinds) > 1)
