@@ -10,18 +10,13 @@ which depends on the sort, must lie between best and worst case and ours be the 
 Usage: python -m benchmarks.retrieval
 """
 
-import os
-import statistics
 import tempfile
-import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import click
 import numpy as np
 
+from benchmarks.measuring import measure, save_vectors, set_threads, unit_vectors_on_grid
 from pipeline_lib.evaluation.ranking import bidirectional_ranks
 
 Ranks = tuple[np.ndarray, np.ndarray]
@@ -52,20 +47,8 @@ def unit_vectors(images: int, per_image: int, dim: int, seed: int) -> tuple[np.n
     image = generator.standard_normal((images, dim), np.float32)
     noise = generator.standard_normal((images * per_image, dim), np.float32)
     signal = generator.uniform(0, 0.15, (images * per_image, 1)).astype(np.float32)
-    return _on_grid(image), _on_grid(noise + signal * np.repeat(image, per_image, axis=0))
-
-
-def measure(
-    rank: Callable[..., Ranks], folder: Path, per_image: int, runs: int
-) -> tuple[float, float, Ranks]:
-    """Return median seconds, peak MB above the loaded inputs, and the ranks."""
-    images, captions = np.load(folder / "images.npy"), np.load(folder / "captions.npy")
-    before, seconds = _memory("VmRSS"), []
-    for _ in range(runs):
-        start = time.perf_counter()
-        result = rank(images, captions, per_image)
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds), _memory("VmHWM") - before, result
+    noise += signal * np.repeat(image, per_image, axis=0)
+    return unit_vectors_on_grid(image), unit_vectors_on_grid(noise)
 
 
 def same_ranks(a: np.ndarray, b: np.ndarray, ours: Ranks, reference: Ranks, per_image: int) -> bool:
@@ -93,44 +76,24 @@ def same_ranks(a: np.ndarray, b: np.ndarray, ours: Ranks, reference: Ranks, per_
 @click.option("--seed", default=0, show_default=True)
 def main(images: int, per_image: int, dim: int, threads: int, runs: int, seed: int) -> None:
     """Measure both sides and print a table."""
-    # Read by BLAS when a process first loads it: the measuring processes start afterwards.
-    for library in ("OPENBLAS", "MKL", "OMP"):
-        os.environ[f"{library}_NUM_THREADS"] = str(threads)
+    set_threads(threads)
     a, b = unit_vectors(images, per_image, dim, seed)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        np.save(folder / "images.npy", a)
-        np.save(folder / "captions.npy", b)
-        slow = _in_new_process(measure, argsort_ranks, folder, per_image, 1)
-        fast = _in_new_process(measure, counted_ranks, folder, per_image, runs)
-    same = same_ranks(a, b, fast[2], slow[2], per_image)
+    with tempfile.TemporaryDirectory() as folder:
+        save_vectors(Path(folder), a, b)
+        slow = measure(argsort_ranks, Path(folder), per_image, 1)
+        fast = measure(counted_ranks, Path(folder), per_image, runs)
+    same = same_ranks(a, b, fast.found, slow.found, per_image)
     click.echo(f"{images:,} images x {len(b):,} captions, {dim}-d, {threads} threads\n")
     click.echo(f"{'':14}{'seconds':>9}{'MB above inputs':>17}{'R@1 i->t':>10}{'R@1 t->i':>10}")
-    for label, (seconds, memory, ranks) in (("argsort loop", slow), ("counted tiles", fast)):
-        recalls = "".join(f"{100 * (side == 1).mean():10.2f}" for side in ranks)
-        click.echo(f"{label:14}{seconds:9.2f}{memory:17.0f}{recalls}")
-    differing = sum(int((x != y).sum()) for x, y in zip(fast[2], slow[2], strict=True))
+    for label, side in (("argsort loop", slow), ("counted tiles", fast)):
+        recalls = "".join(f"{100 * (ranks == 1).mean():10.2f}" for ranks in side.found)
+        click.echo(f"{label:14}{side.seconds:9.2f}{side.memory:17.0f}{recalls}")
+    differing = sum(int((x != y).sum()) for x, y in zip(fast.found, slow.found, strict=True))
     click.echo(f"\n{differing} of {images + len(b):,} ranks differ; exact ties only: {same}")
     click.echo(
-        f"retrieval ratio={slow[0] / fast[0]:.1f} memory_above_inputs={fast[1]:.0f}MB "
-        f"same_ranks={str(same).lower()}"
+        f"retrieval ratio={slow.seconds / fast.seconds:.1f} "
+        f"memory_above_inputs={fast.memory:.0f}MB same_ranks={str(same).lower()}"
     )
-
-
-def _in_new_process(function: Callable, *arguments: object) -> tuple[float, float, Ranks]:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
-
-
-def _on_grid(vectors: np.ndarray) -> np.ndarray:
-    vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.round(vectors * 2**12) / np.float32(2**12)
-
-
-def _memory(field: str) -> float:
-    """Return a field of this process's status in MB: VmRSS is now, VmHWM the peak."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith(field))
 
 
 if __name__ == "__main__":
