@@ -1,6 +1,7 @@
 """The graph is what the code is: imports go one way, and dvc.yaml names what stages import."""
 
 import importlib.util
+import re
 
 import pytest
 from graph import ROOT, SECTIONS, STAGES, code_of, imported_modules, room_number
@@ -86,3 +87,23 @@ def test_every_study_has_the_one_graph(study):
     # DVC reads a link in a git revision as its target's name, so that diffs would fail.
     assert not copy.is_symlink()
     assert copy.read_bytes() == (ROOT / "dvc.yaml").read_bytes(), f"cp dvc.yaml {copy}"
+
+
+@pytest.mark.parametrize("study", [".", "studies/flickr8k"])
+def test_locks_know_no_stage_of_the_past(study):
+    read = YAML(typ="safe").load
+    params = read((ROOT / study / "params.yaml").read_text(encoding="utf-8"))
+    current = {name for name, block in STAGES.items() if "foreach" not in block}
+    for name, block in STAGES.items():
+        if "foreach" in block:
+            current |= {f"{name}@{key}" for key in params[block["foreach"][2:-1]]}
+    locked = read((ROOT / study / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    # DVC leaves their entries, and reads and writes them all with every stage that it runs.
+    assert set(locked) <= current
+
+
+@pytest.mark.parametrize("study", ["flickr8k", "multi30k", "coco"])
+def test_studies_are_dvc_projects_that_share_the_cache(study):
+    folder = ROOT / "studies" / study / ".dvc"
+    found = re.search(r"dir = (\S+)", (folder / "config").read_text(encoding="utf-8"))
+    assert (folder / found[1]).resolve() == ROOT / ".dvc/cache"
