@@ -23,6 +23,7 @@ SECTIONS = {
     "images": ["extractors"],
     "pseudopairs": ["pseudopairs"],
     "recipes": ["papers", "departures", "recipes"],
+    "rerankings": ["rerankings"],
     "synthesis": ["translators", "translations"],
     "text": ["tokenizers", "word_vectors", "lexicons"],
 }

@@ -27,11 +27,12 @@ def write_study(folder):
     (folder / "published.csv").write_bytes((ROOT / "published.csv").read_bytes())
     yaml = YAML(typ="safe")
     params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    beta = params["recipes"]["mlmme_b050"]
+    machine = params["recipes"]["mlmme_machine"]
+    beta = {**machine, "dataset": "world", "pairs": "world_en_de"}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     params["evaluations"]["baseline"] = "kadar_en"
-    params["pseudopairs"] = {}
+    params["pseudopairs"] = params["rerankings"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     captions = _captions()

@@ -18,6 +18,7 @@ from pipeline_lib.contract.tables import (
 )
 from pipeline_lib.corpora import multi30k
 from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
+from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS
 
 MULTI30K_LISTS = {
@@ -205,6 +206,14 @@ def assert_lists(message: str, *expected: str) -> None:
     assert len(listed) == len(expected), message
 
 
+def write_bitext(folder: Path) -> Path:
+    for split, count in (("train", 3), ("val", 2)):
+        for language in ("en", "de", "fr", "cs"):
+            lines = [f"{language} sentence {number}" for number in range(count)]
+            write_lines(folder / f"{split}.{language}", lines, zipped=language != "en")
+    return folder
+
+
 SYNTHETIC = [
     ("table", write_table, {}),
     ("multi30k", write_multi30k, {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}),
@@ -218,6 +227,7 @@ SYNTHETIC = [
         write_coco,
         {"languages": ["en", "ja", "zh"], "japanese": "stair", "splits": "karpathy"},
     ),
+    ("bitext", write_bitext, {"languages": ["en", "de", "fr"]}),
 ]
 
 every_reader = pytest.mark.parametrize(
@@ -255,6 +265,41 @@ def test_languages_that_a_reader_lacks_are_named(tmp_path, reader):
     _, write, options = next(entry for entry in SYNTHETIC if entry[0] == reader)
     message = failure(reader, write(tmp_path), **{**options, "languages": ["en", "xx", "en"]})
     assert_lists(message, "found xx", "one or more different ones")
+
+
+# bitext
+
+
+def test_bitext_pairs_line_n_of_each_language(tmp_path):
+    corpus = READERS["bitext"](write_bitext(tmp_path), "set", languages=["de", "en"])
+    assert sorted(corpus.captions["language"].unique()) == ["de", "en"]
+    pairs = parallel_text(corpus.captions, "en", "de")
+    assert pairs["source"].tolist() == [
+        *(f"en sentence {number}" for number in range(3)),
+        *(f"en sentence {number}" for number in range(2)),
+    ]
+    assert (pairs["target"] == pairs["source"].str.replace("en", "de", n=1)).all()
+    assert pairs["split"].tolist() == ["train"] * 3 + ["val"] * 2
+    assert pairs["image_id"].is_unique
+
+
+def test_bitext_lists_every_problem(tmp_path):
+    write_bitext(tmp_path)
+    write_lines(tmp_path / "train.de", ["eins", "", "drei", "vier"])  # before train.de.gz
+    (tmp_path / "val.en").unlink()
+    message = failure("bitext", tmp_path, languages=["en", "de"])
+    assert_lists(
+        message,
+        "train.de:2: expected a caption, found no text",
+        "train.*: expected as many lines in each language, found en 3, de 4",
+        "val.en: expected this file (or val.en.gz), found none",
+        "val.*: expected as many lines in each language, found en 0, de 2",
+    )
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "expected the files <split>.en, <split>.de, found none" in failure(
+        "bitext", empty, languages=["en", "de"]
+    )
 
 
 # table

@@ -6,6 +6,7 @@ data set's entry.
 
 from collections.abc import Callable
 
+from pipeline_lib.corpora.bitext import read_bitext
 from pipeline_lib.corpora.coco import read_coco
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.flickr8k import read_flickr8k
@@ -17,5 +18,6 @@ READERS: dict[str, Callable[..., Corpus]] = {
     "multi30k": read_multi30k,
     "flickr8k": read_flickr8k,
     "coco": read_coco,
+    "bitext": read_bitext,
 }
 """Reader functions by name."""

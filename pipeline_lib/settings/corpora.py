@@ -85,8 +85,22 @@ class CocoDataset(Strict):
     splits: Literal["karpathy", "coco_cn"] | SharedImages
 
 
+class BitextDataset(Strict):
+    """Line-aligned parallel text without images, to train translators on.
+
+    Attributes:
+        raw: Folder of the files ``<split>.<language>``.
+        languages: Those to read; the others translate the first.
+    """
+
+    reader: Literal["bitext"]
+    raw: str
+    languages: Annotated[list[Language], Field(min_length=2)]
+
+
 Dataset = Annotated[
-    TableDataset | Multi30kDataset | Flickr8kDataset | CocoDataset, Field(discriminator="reader")
+    TableDataset | Multi30kDataset | Flickr8kDataset | CocoDataset | BitextDataset,
+    Field(discriminator="reader"),
 ]
 
 

@@ -14,6 +14,7 @@ from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.recipes import OBJECTIVES, AnyRecipe, merge
+from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.settings.strict import (
     NONE,
     RANDOM,
@@ -52,6 +53,7 @@ class Settings(Strict):
     lexicons: dict[Name, Lexicon]
     pools: dict[Language, Annotation]
     evaluations: Evaluations
+    rerankings: dict[Name, Reranking]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
     recipes: dict[Name, dict[str, object]]
@@ -78,6 +80,26 @@ class Settings(Strict):
             yield from _unknown(f"{where}.dataset", [pairs.dataset], self._captions)
             yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
             yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+        yield from self._translation_problems()
+        yield from self._pseudopair_problems()
+        for section in ("word_vectors", "lexicons"):
+            for name, entry in getattr(self, section).items():
+                yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
+        keys = {key for form in OBJECTIVES.values() for key in form.model_fields}
+        yield from _unknown("departures", self.departures, keys)
+        for name, row in self.recipes.items():
+            yield from self._recipe_problems(name, row)
+        for name, reranking in self.rerankings.items():
+            yield from self._reranking_problems(f"rerankings.{name}", reranking)
+        chosen = self.evaluations
+        for key, names, known in (
+            ("baseline", [chosen.baseline], [NONE, *self.recipes]),
+            ("alignment.lexicon", [chosen.alignment.lexicon], [NONE, *self.lexicons]),
+            ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
+        ):
+            yield from _unknown(f"evaluations.{key}", names, known)
+
+    def _translation_problems(self) -> Iterator[str]:
         for name, recipe in self.translators.items():
             where = f"translators.{name}"
             yield from _unknown(f"{where}.dataset", [recipe.dataset], self.datasets)
@@ -87,21 +109,6 @@ class Settings(Strict):
             yield from _unknown(f"translations.{name}.dataset", [chosen.dataset], self.datasets)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
-        yield from self._pseudopair_problems()
-        for section in ("word_vectors", "lexicons"):
-            for name, entry in getattr(self, section).items():
-                yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
-        keys = {key for form in OBJECTIVES.values() for key in form.model_fields}
-        yield from _unknown("departures", self.departures, keys)
-        for name, row in self.recipes.items():
-            yield from self._recipe_problems(name, row)
-        chosen = self.evaluations
-        for key, names, known in (
-            ("baseline", [chosen.baseline], [NONE, *self.recipes]),
-            ("alignment.lexicon", [chosen.alignment.lexicon], [NONE, *self.lexicons]),
-            ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
-        ):
-            yield from _unknown(f"evaluations.{key}", names, known)
 
     def _pseudopair_problems(self) -> Iterator[str]:
         for name, chosen in self.pseudopairs.items():
@@ -117,6 +124,32 @@ class Settings(Strict):
                 yield f"{where}.seed: {chosen.teacher} has seeds {seeds}, found {chosen.seed}"
             if name in self.pairs:
                 yield f"{where}: a pair set has the same name"
+
+    def _reranking_problems(self, where: str, chosen: Reranking) -> Iterator[str]:
+        row = self.recipes.get(chosen.recipe, {})
+        translator = self.translators.get(chosen.translator)
+        yield from _unknown(f"{where}.translator", [chosen.translator], self.translators)
+        yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
+        yield from _unknown(f"{where}.features", [chosen.features], [NONE, *self.extractors])
+        if row and chosen.pairs != row.get("pairs"):
+            yield f"{where}.pairs: {chosen.recipe} has {row.get('pairs')}, found {chosen.pairs}"
+        if row and chosen.seed not in row.get("seeds", []):
+            yield f"{where}.seed: {chosen.recipe} has {row.get('seeds')}, found {chosen.seed}"
+        if "image" in chosen.similarities and chosen.features == NONE:
+            yield f"{where}.similarities: image needs features, found features: {NONE}"
+        if translator is None:
+            return
+        if chosen.dataset != translator.dataset:
+            yield (
+                f"{where}.dataset: {chosen.translator} has {translator.dataset}, "
+                f"found {chosen.dataset}"
+            )
+        read = [translator.target_language]
+        if "sentence" in chosen.similarities:
+            read.append(translator.source_language)
+        unread = sorted(set(read) - {*row.get("languages", read)})
+        if unread:
+            yield f"{where}.recipe: {chosen.recipe} does not read {', '.join(unread)}"
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"

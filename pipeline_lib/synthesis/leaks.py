@@ -34,12 +34,14 @@ def images_seen(pairs: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def check_training_pairs(pairs: pd.DataFrame, protected: set[str], where: str) -> None:
-    """Raise unless training and validation rows show no protected image.
+    """Raise unless there are training and validation rows, and they show no protected image.
 
     Raises:
         ContractError: Names the splits and the first images.
     """
-    raise_problems(where, _overlaps(images_seen(pairs), {TRAIN: protected, VAL: protected}))
+    seen = images_seen(pairs)
+    overlaps = _overlaps(seen, {TRAIN: protected, VAL: protected})
+    raise_problems(where, [*overlaps, *_empty_splits(seen)])
 
 
 def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, where: str) -> None:
@@ -53,6 +55,15 @@ def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, w
     """
     test = set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
     raise_problems(where, _overlaps(seen, {TRAIN: evaluation_images(images), VAL: test}))
+
+
+def _empty_splits(seen: Mapping[str, list[str]]) -> Iterator[str]:
+    for split, ids in seen.items():
+        if not ids:
+            yield (
+                f"expected parallel text in the split {split}, found none that exclude_images "
+                "leaves. Name another data set to learn from"
+            )
 
 
 def _overlaps(

@@ -1,0 +1,40 @@
+"""params.yaml: n-best lists that are ranked anew with a recipe's similarities."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline_lib.settings.strict import Count, Name, Rate, Strict
+
+Similarity = Literal["sentence", "image"]
+
+
+class Reranking(Strict):
+    """§4.4 of Calixto et al. 2017: weights found on validation lists, applied to test lists.
+
+    Attributes:
+        translator: Entry of ``translators`` whose n-best lists are ranked anew.
+        dataset: The translator's data set.
+        recipe: Recipe whose similarities are the new features.
+        seed: Which of its models.
+        pairs: Its pair set: no image that is translated may be in it.
+        features: The images' features, or ``none``; with them only sentences are taken whose
+            image has any.
+        similarities: Of the hypothesis to the source sentence, s_s, and to the image, s_i.
+        step_cap: Longest step of batch MIRA, C.
+        decay: What a step of MIRA leaves of its background corpus.
+        epochs: Passes of MIRA over the validation lists.
+        order_seed: Of the order of the lists in these passes.
+    """
+
+    translator: Name
+    dataset: Name
+    recipe: Name
+    seed: int
+    pairs: Name
+    features: Name
+    similarities: Annotated[list[Similarity], Field(min_length=1)]
+    step_cap: Rate
+    decay: Annotated[float, Field(gt=0, le=1)]
+    epochs: Count
+    order_seed: int

@@ -1,0 +1,68 @@
+"""Rank the n-best lists of a translator anew by a recipe's similarities, and measure the result."""
+
+import json
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.tables import read_captions, read_pairs
+from pipeline_lib.device import best_device
+from pipeline_lib.evaluation.nbest import read_nbest
+from pipeline_lib.evaluation.nbest_similarities import (
+    check_lists,
+    with_images,
+    with_similarities,
+)
+from pipeline_lib.evaluation.reranking_report import Lists, rerank
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write metrics/rerankings/NAME.json."""
+    settings = load_settings()
+    chosen = choose(settings.rerankings, name, "reranking")
+    translator = settings.translators[chosen.translator]
+    features = read_features(Path(f"data/features/{chosen.features}.h5"))
+    folder = Path(f"data/nbest/{chosen.translator}")
+    tokens = read_captions(Path(f"data/captions/{chosen.dataset}.parquet"))
+    tokens = tokens.set_index("caption_id")["tokens"]
+    found = {}
+    for split in ("val", "test"):
+        lists = read_nbest(folder / f"{split}.nbest")
+        rows = pd.read_csv(folder / f"{split}.tsv", sep="\t")
+        if "image" in chosen.similarities:
+            lists, rows = with_images(lists, rows, set(features.image_ids))
+        found[split] = (
+            lists,
+            rows.assign(
+                source_tokens=rows["source_id"].map(tokens).map(list),
+                reference=rows["target_id"].map(tokens).map(" ".join),
+            ),
+        )
+    trained_on = set(read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet"))["image_id"])
+    check_lists(name, found, trained_on)
+
+    model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{chosen.seed}"))
+    model = model.to(best_device())
+    languages = translator.source_language, translator.target_language
+    scored = {
+        split: Lists(
+            with_similarities(lists, rows, model, languages, features, chosen.similarities),
+            rows["reference"].tolist(),
+        )
+        for split, (lists, rows) in found.items()
+    }
+    report = rerank(scored["val"], scored["test"], chosen, settings.evaluations.retrieval)
+    with publish(Path(f"metrics/rerankings/{name}.json")) as path:
+        path.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
