@@ -1,0 +1,187 @@
+"""Re-ranking with a model's similarities: features, gaps in the images, leaks, and the stage."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+from click.testing import CliRunner
+from translations import draw_lists
+
+from pipeline_lib.contract.features import write_features
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import write_captions, write_pairs
+from pipeline_lib.evaluation.nbest import NBest, write_nbest
+from pipeline_lib.evaluation.nbest_similarities import check_lists, with_images, with_similarities
+from pipeline_lib.evaluation.reranking_report import Lists, rerank
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.settings.rerankings import Reranking
+from pipeline_lib.training.corpus import build_vocabulary
+from stages import rerank as stage
+
+RETRIEVAL = RetrievalEvaluation(split="test", bootstrap_samples=200, confidence=0.95, seed=1)
+VALUES = {
+    "translator": "toy",
+    "dataset": "toy",
+    "recipe": "tiny",
+    "seed": 1,
+    "pairs": "tiny",
+    "features": "tiny",
+    "similarities": ["sentence", "image"],
+    "step_cap": 0.01,
+    "decay": 0.999,
+    "epochs": 10,
+    "order_seed": 1,
+}
+SETTINGS = Reranking.model_validate(VALUES)
+
+
+def model(**changes):
+    recipe = tiny.recipe(**changes)
+    return JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
+
+
+def nbest(sizes):
+    """Return lists of translations of tiny's captions, of these sizes."""
+    generator = np.random.default_rng(0)
+    sentence = np.repeat(np.arange(len(sizes)), sizes)
+    text = [" ".join(generator.choice([f"de{n}" for n in range(6)], 3)) for _ in sentence]
+    own = -np.sort(generator.random(len(sentence)))
+    return NBest(sentence, text, ("log_likelihood",), own[:, None], own)
+
+
+def rows(*images):
+    tokens = [[f"en{number}", "in"] for number in images]
+    ids = [f"tiny:{number}" for number in images]
+    return pd.DataFrame({"image_id": ids, "source_tokens": tokens})
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "order"])
+def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
+    made, lists, features = model(similarity=similarity), nbest([2, 1, 3]), tiny.features()
+    found = with_similarities(
+        lists, rows(4, 0, 4), made, ("en", "de"), features, ["sentence", "image"]
+    )
+    assert found.names == ("log_likelihood", "sentence", "image")
+    np.testing.assert_array_equal(found.features[:, 0], lists.features[:, 0])
+
+    def embed(tokens, language):
+        ids, lengths = made.vocabulary.encode_all([tokens], language)
+        return made.embed_tokens(torch.from_numpy(ids).long(), torch.from_numpy(lengths), language)
+
+    for row, (number, text) in enumerate(zip(lists.sentence, lists.text, strict=True)):
+        image = (4, 0, 4)[number]
+        translation = embed(text.split(), "de")
+        source = embed([f"en{image}", "in"], "en")
+        photo = made.embed_features(torch.from_numpy(features.vectors[image][None]))
+        expected = [made.scores(source, translation).item(), made.scores(photo, translation).item()]
+        np.testing.assert_allclose(found.features[row, 1:], expected, atol=1e-5)
+
+
+def test_sentences_without_an_image_are_left_out_with_their_lists():
+    lists = nbest([2, 1, 3])
+    kept, remaining = with_images(lists, rows(4, 0, 2), {"tiny:4", "tiny:2"})
+    assert kept.sentence.tolist() == [0, 0, 1, 1, 1]
+    assert kept.text == lists.text[:2] + lists.text[3:]
+    assert remaining["image_id"].tolist() == ["tiny:4", "tiny:2"]
+    np.testing.assert_array_equal(kept.scores, np.delete(lists.scores, 2))
+
+
+def test_every_reason_not_to_rank_is_listed():
+    lists = {"val": (nbest([1, 1]), rows(1, 2)), "test": (nbest([2]), rows(3, 4))}
+    check_lists("x", {"val": lists["val"]}, {"tiny:5"})
+    with pytest.raises(ContractError) as error:
+        check_lists("x", {**lists, "other": (nbest([]), rows())}, {"tiny:2", "tiny:9"})
+    message = str(error.value)
+    assert "rerankings.x" in message
+    assert "split val: 1 of the translated images are among" in message
+    assert "tiny:2" in message
+    assert "split test: expected a list for each of 2 sentences, found 1" in message
+    assert "split other: expected sentences whose image has features, found none" in message
+
+
+def told_apart(seed):
+    """Return lists in whose second feature the share of right words hides."""
+    references, hypotheses, sentence, statistics = draw_lists(seed, 60, 6)
+    generator = np.random.default_rng(seed)
+    own = generator.standard_normal(len(sentence))
+    right = statistics[:, 0] / np.maximum(statistics[:, 4], 1)
+    features = np.column_stack([own, right + 0.05 * generator.standard_normal(len(own))])
+    return Lists(
+        NBest(sentence, hypotheses, ("log_likelihood", "image"), features, own), references
+    )
+
+
+def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
+    found = rerank(told_apart(1), told_apart(2), SETTINGS, RETRIEVAL)
+    assert found["epoch"] > 0
+    assert found["weights"]["image"] > 10 * abs(found["weights"]["log_likelihood"])
+    test = found["test"]
+    assert test["random_bleu"] < test["reranked"]["bleu"] <= test["oracle_bleu"]
+    assert test["reranked"]["bleu"] > test["own"]["bleu"] + 10
+    assert test["reranked"]["ter"] < test["own"]["ter"]
+    assert max(test["p_bleu"], test["p_ter"]) < 0.02
+    assert test["own"]["n_segments"] == 60
+    assert test["n_hypotheses"] == 360
+    json.dumps(found)
+
+
+@dataclass
+class Translator:
+    source_language: str = "en"
+    target_language: str = "de"
+
+
+@dataclass
+class Study:
+    rerankings: dict
+    translators: dict
+    evaluations: object
+
+
+@dataclass
+class Evaluations:
+    retrieval: RetrievalEvaluation
+
+
+def write_inputs(folder, images):
+    """Write all that the stage reads; the n-best lists are of captions of these images."""
+    pairs = tiny.pairs()
+    captions = pairs.drop(columns="set").assign(
+        image_id=pairs["image_id"].str.replace("tiny", "toy"),
+        text=pairs["tokens"].map(" ".join),
+        split=pairs["split"].replace("train", "test"),
+    )
+    features = tiny.features()
+    named = np.array([name.replace("tiny", "toy") for name in features.image_ids], object)
+    write_features(type(features)(named, features.vectors, {}), folder / "data/features/tiny.h5")
+    write_captions(captions, folder / "data/captions/toy.parquet")
+    write_pairs(pairs.assign(text="words"), folder / "data/pairs/tiny.parquet")
+    for split, name in (("val", "val"), ("test", "train")):
+        write_nbest(nbest([3] * len(images)), folder / f"data/nbest/toy/{split}.nbest")
+        table = pd.DataFrame(
+            {
+                "source_id": [f"{name}/{number}/en/0" for number in images],
+                "target_id": [f"{name}/{number}/de/0" for number in images],
+                "image_id": [f"toy:{number}" for number in images],
+            }
+        )
+        table.to_csv(folder / f"data/nbest/toy/{split}.tsv", sep="\t", index=False)
+    model().save(folder / "data/models/tiny/seed-1", tiny.PREPROCESSING)
+
+
+def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_inputs(tmp_path, images=[0, 1, 2, 3])
+    study = Study({"toy": SETTINGS}, {"toy": Translator()}, Evaluations(RETRIEVAL))
+    monkeypatch.setattr(stage, "load_settings", lambda: study)
+    result = CliRunner().invoke(stage.main, ["toy"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads(Path("metrics/rerankings/toy.json").read_text())
+    assert set(found["weights"]) == {"log_likelihood", "sentence", "image"}
+    assert found["test"]["n_hypotheses"] == found["val"]["n_hypotheses"] == 12
