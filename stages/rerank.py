@@ -1,5 +1,6 @@
 """Rank the n-best lists of a translator anew by a recipe's similarities, and measure the result."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from pipeline_lib.settings.study import load_settings
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/rerankings/NAME.json."""
+    """Write metrics/rerankings/NAME.json, and what came first in data/rerankings/NAME."""
     settings = load_settings()
     chosen = choose(settings.rerankings, name, "reranking")
     translator = settings.translators[chosen.translator]
@@ -59,7 +60,12 @@ def main(name: str) -> None:
         )
         for split, (lists, rows) in found.items()
     }
-    report = rerank(scored["val"], scored["test"], chosen, settings.evaluations.retrieval)
+    report, best = rerank(scored["val"], scored["test"], chosen, settings.evaluations.retrieval)
+    with publish(Path(f"data/rerankings/{name}")) as folder:
+        folder.mkdir()
+        for split, (_, rows) in found.items():
+            ids = rows[["source_id", "target_id", "image_id", "reference"]].assign(**best[split])
+            ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONE)
     with publish(Path(f"metrics/rerankings/{name}.json")) as path:
         path.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 

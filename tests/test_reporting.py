@@ -11,8 +11,14 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
-from pipeline_lib.reporting.readme import TABLES, with_results
+from pipeline_lib.reporting.readme import (
+    TABLES,
+    TRANSLATORS,
+    translator_markdown,
+    with_results,
+)
 from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
+from pipeline_lib.reporting.translator_tables import reranking_table
 from pipeline_lib.settings.study import load_settings
 from stages.summarize import main as summarize
 
@@ -189,6 +195,7 @@ def committed(path):
 def test_readme_shows_the_tracked_metrics():
     readme = committed("README.md")
     tables = {study: committed(path) for study, path in TABLES.items()}
+    tables |= {name: translator_markdown(ROOT / folder) for name, folder in TRANSLATORS.items()}
     assert with_results(readme, tables) == readme, "run python -m pipeline_lib.reporting.readme"
 
 
@@ -212,3 +219,32 @@ def test_every_recipe_of_a_published_study_has_its_metrics(path):
             "model.json",
             "training.csv",
         }
+
+
+def quality(bleu):
+    return {
+        "n_segments": 1014, "bleu": bleu, "bleu_interval": [bleu - 1, bleu + 1], "ter": 40.0,
+        "ter_interval": [39.0, 41.0], "chrf": 60.0,
+    }  # fmt: skip
+
+
+def test_tables_of_translators_and_of_reranking(tmp_path):
+    report = {"updates": 8000, "pairs": {"train": 29000}, "quality": {"test": quality(37.04)}}
+    (tmp_path / "en_de.json").write_text(json.dumps(report))
+    line = translator_markdown(tmp_path).splitlines()[-1]
+    assert (
+        line
+        == "| en_de | test | 1,014 | 37.0 (36.0–38.0) | 40.0 (39.0–41.0) | 60.0 | 8,000 | 29,000 |"
+    )
+    assert translator_markdown(tmp_path / "none") == ""
+    outcome = {
+        "own": quality(30.0), "reranked": quality(31.5), "p_bleu": 0.004, "p_ter": 0.2,
+        "random_bleu": 25.0, "oracle_bleu": 44.4,
+    }  # fmt: skip
+    weights = {"log_likelihood": 1.0, "image": 2.0}
+    table = reranking_table({"vse": {"weights": weights, "val": outcome, "test": outcome}})
+    assert table.rows[1] == [
+        "vse: log_likelihood, image", "test", "1,014", "30.0 (29.0–31.0)", "40.0 (39.0–41.0)",
+        "31.5 (30.5–32.5)", "40.0 (39.0–41.0)", "0.004", "0.200", "25.0", "44.4",
+    ]  # fmt: skip
+    assert reranking_table({}) is None

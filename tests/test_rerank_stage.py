@@ -10,6 +10,7 @@ import pytest
 import tiny
 import torch
 from click.testing import CliRunner
+from sacrebleu.metrics import BLEU
 from translations import draw_lists
 
 from pipeline_lib.contract.features import write_features
@@ -118,7 +119,8 @@ def told_apart(seed):
 
 
 def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
-    found = rerank(told_apart(1), told_apart(2), SETTINGS, RETRIEVAL)
+    lists = told_apart(2)
+    found, best = rerank(told_apart(1), lists, SETTINGS, RETRIEVAL)
     assert found["epoch"] > 0
     assert found["weights"]["image"] > 10 * abs(found["weights"]["log_likelihood"])
     test = found["test"]
@@ -129,6 +131,8 @@ def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     assert test["own"]["n_segments"] == 60
     assert test["n_hypotheses"] == 360
     json.dumps(found)
+    chosen = BLEU(tokenize="none").corpus_score(best["test"]["reranked"], [lists.references])
+    assert chosen.score == pytest.approx(test["reranked"]["bleu"])
 
 
 @dataclass
@@ -185,3 +189,7 @@ def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
     found = json.loads(Path("metrics/rerankings/toy.json").read_text())
     assert set(found["weights"]) == {"log_likelihood", "sentence", "image"}
     assert found["test"]["n_hypotheses"] == found["val"]["n_hypotheses"] == 12
+    kept = pd.read_csv("data/rerankings/toy/test.tsv", sep="\t")
+    assert kept["source_id"].tolist() == [f"train/{number}/en/0" for number in range(4)]
+    assert set(kept) == {"source_id", "target_id", "image_id", "reference", "own", "reranked"}
+    assert kept.notna().all(axis=None)

@@ -8,7 +8,6 @@ import numpy as np
 from pipeline_lib.evaluation.bleu import bleu, bleu_statistics
 from pipeline_lib.evaluation.nbest import NBest
 from pipeline_lib.evaluation.reranking import (
-    Tuning,
     best_rows,
     oracle_rows,
     random_bleu,
@@ -18,6 +17,9 @@ from pipeline_lib.evaluation.significance import randomisation_test
 from pipeline_lib.evaluation.translation_quality import ter, ter_statistics, translation_quality
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.rerankings import Reranking
+
+Best = dict[str, list[str]]
+"""Translations that come first, ``own`` and ``reranked``, one per sentence."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +43,16 @@ class Lists:
 
 def rerank(
     val: Lists, test: Lists, settings: Reranking, bootstrap: RetrievalEvaluation
-) -> dict[str, object]:
+) -> tuple[dict[str, object], dict[str, Best]]:
     """Tune the weights of all features on ``val``, and report what they choose in ``test``.
 
     The weights start from the first feature, the log-likelihood, alone.
 
     Returns:
+        The report, JSON-serialisable, and the chosen translations by split. The report holds
         ``weights`` by feature, ``epoch`` of MIRA they are from, and for ``val`` and ``test``:
         ``own`` and ``reranked`` (see translation_quality), ``oracle_bleu``, ``random_bleu``,
         ``p_bleu`` and ``p_ter`` of the difference between own and re-ranked, ``n_hypotheses``.
-        JSON-serialisable.
     """
     tuned = tune_weights(
         val.nbest.features,
@@ -62,21 +64,31 @@ def rerank(
         epochs=settings.epochs,
         seed=settings.order_seed,
     )
-    return {
+    splits = {"val": val, "test": test}
+    chosen = {split: _choose(lists.nbest, tuned.weights) for split, lists in splits.items()}
+    report = {
         "weights": dict(zip(val.nbest.names, tuned.weights.tolist(), strict=True)),
         "epoch": tuned.epoch,
-        "val": _outcome(val, tuned, bootstrap),
-        "test": _outcome(test, tuned, bootstrap),
+        **{split: _outcome(lists, chosen[split], bootstrap) for split, lists in splits.items()},
     }
+    return report, {split: _texts(lists.nbest, chosen[split]) for split, lists in splits.items()}
 
 
-def _outcome(lists: Lists, tuned: Tuning, settings: RetrievalEvaluation) -> dict[str, object]:
+def _choose(nbest: NBest, weights: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the rows that come first, by the translator and by the weights."""
+    scores = {"own": nbest.scores, "reranked": nbest.features @ weights}
+    return {name: best_rows(each, nbest.sentence) for name, each in scores.items()}
+
+
+def _texts(nbest: NBest, rows: dict[str, np.ndarray]) -> Best:
+    return {name: [nbest.text[row] for row in chosen] for name, chosen in rows.items()}
+
+
+def _outcome(
+    lists: Lists, rows: dict[str, np.ndarray], settings: RetrievalEvaluation
+) -> dict[str, object]:
     nbest, statistics = lists.nbest, lists.statistics
-    rows = {
-        "own": best_rows(nbest.scores, nbest.sentence),
-        "reranked": best_rows(nbest.features @ tuned.weights, nbest.sentence),
-    }
-    texts = {name: [nbest.text[row] for row in chosen] for name, chosen in rows.items()}
+    texts = _texts(nbest, rows)
     edits = [ter_statistics(texts[name], lists.references) for name in rows]
     draws, seed = settings.bootstrap_samples, settings.seed
     quality = {

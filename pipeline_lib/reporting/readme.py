@@ -1,4 +1,4 @@
-"""Put each study's results table into README.md, between its two marker comments.
+"""Put each table of results into README.md, between its two marker comments.
 
 Run ``python -m pipeline_lib.reporting.readme`` in the project's root after ``dvc repro`` of a
 study; a test and a pre-commit hook hold that README and metrics agree.
@@ -8,22 +8,31 @@ import re
 from pathlib import Path
 
 from pipeline_lib.publishing import publish
+from pipeline_lib.reporting.tables import markdown_table
+from pipeline_lib.reporting.translator_tables import read_reports, translator_table
 
 README = Path("README.md")
 TABLES = {
     "world": Path("metrics/summary.md"),
     "flickr8k": Path("studies/flickr8k/metrics/summary.md"),
 }
+TRANSLATORS = {"translators of multi30k": Path("studies/multi30k/metrics/translators")}
+
+
+def translator_markdown(folder: Path) -> str:
+    """Return the quality of the translators whose reports are in a folder."""
+    table = translator_table(read_reports(folder))
+    return markdown_table(table) if table else ""
 
 
 def with_results(readme: str, tables: dict[str, str]) -> str:
-    """Return the text with the part between each study's markers replaced by its table.
+    """Return the text with the part between each name's markers replaced by its table.
 
     Raises:
-        ValueError: If a study's markers are not there exactly once.
+        ValueError: If a name's markers are not there exactly once.
     """
-    for study, table in tables.items():
-        begin, end = f"<!-- results: {study} -->", f"<!-- end of results: {study} -->"
+    for name, table in tables.items():
+        begin, end = f"<!-- results: {name} -->", f"<!-- end of results: {name} -->"
         parts = re.split(f"{re.escape(begin)}.*?{re.escape(end)}", readme, flags=re.DOTALL)
         if len(parts) != 2:
             raise ValueError(f"README.md: expected {begin} … {end} once, found {len(parts) - 1}")
@@ -34,6 +43,7 @@ def with_results(readme: str, tables: dict[str, str]) -> str:
 def main() -> None:
     """Rewrite README.md in place."""
     tables = {study: path.read_text(encoding="utf-8") for study, path in TABLES.items()}
+    tables |= {name: translator_markdown(folder) for name, folder in TRANSLATORS.items()}
     text = with_results(README.read_text(encoding="utf-8"), tables)
     with publish(README) as path:
         path.write_text(text, encoding="utf-8")

@@ -28,6 +28,7 @@ from pipeline_lib.reporting.task_tables import (
     sts_table,
     translation_table,
 )
+from pipeline_lib.reporting.translator_tables import reranking_table, translator_table
 from pipeline_lib.reporting.verdicts import LANGUAGES, chance, estimate, evidence, sentence
 
 Section = tuple[str, str, list[Child]]
@@ -66,6 +67,8 @@ def report_tables(results: Results) -> list[Table]:
         alignment_table(results.tasks["alignment"]),
         hub_table(results.tasks["probes"]),
         kind_table(results.tasks["probes"], best),
+        translator_table(results.translators),
+        reranking_table(results.rerankings),
     ]
     return [table for table in tables if table]
 
@@ -120,6 +123,7 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
         [*table("translation"), *table("sts"), *table("alignment")],
     )
     yield "pseudopairs", "Pseudopairs", [*_reuse_charts(results), *table("pseudopairs")]
+    yield "machine", "Machine translation", [*table("translators"), *table("rerankings")]
     yield "gallery", "What the best models find", _gallery(results, shown)
     yield "probes", "Hubs and hard captions", [*table("hubs"), *table("kinds")]
     yield "training", "Training", [*_training(results), *table("models")]

@@ -18,6 +18,7 @@ from pipeline_lib.reporting.published import beside_published, read_published
 from pipeline_lib.reporting.published_tasks import tasks_beside_published
 from pipeline_lib.reporting.summary import summary_table
 from pipeline_lib.reporting.tasks import task_table
+from pipeline_lib.reporting.translator_tables import read_reports
 from pipeline_lib.reporting.verdicts import Verdict, verdicts
 from pipeline_lib.settings.recipes import AnyRecipe
 from pipeline_lib.settings.study import Settings
@@ -41,6 +42,8 @@ class Results:
         training: Training curve by recipe.
         models: Sizes of the model by recipe.
         pseudopairs: Report by pseudopair set.
+        translators: Report by translator.
+        rerankings: Report by re-ranking.
         published: What papers print (published.read_published).
         queries: What became of every query, by recipe (contract.queries.QUERIES).
     """
@@ -52,6 +55,8 @@ class Results:
     training: Mapping[str, pd.DataFrame]
     models: Mapping[str, dict]
     pseudopairs: Mapping[str, dict]
+    translators: Mapping[str, dict]
+    rerankings: Mapping[str, dict]
     published: pd.DataFrame
     queries: Mapping[str, pd.DataFrame]
 
@@ -96,7 +101,6 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
     scored = tasks["retrieval"]
     nothing = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
     raise_problems("metrics/recipes", [] if scored else [nothing])
-    folder = Path("metrics/pseudopairs")
     results = Results(
         settings=settings,
         blocks=_yaml(graph)["stages"],
@@ -104,7 +108,9 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
         tasks=tasks,
         training=of_recipes("training.csv", pd.read_csv),
         models=of_recipes("model.json", _json),
-        pseudopairs={path.stem: _json(path) for path in sorted(folder.glob("*.json"))},
+        pseudopairs=read_reports(Path("metrics/pseudopairs")),
+        translators=read_reports(Path("metrics/translators")),
+        rerankings=read_reports(Path("metrics/rerankings")),
         published=read_published(Path("published.csv")),
         queries={name: read_queries(Path(f"data/queries/{name}.parquet")) for name in scored},
     )
