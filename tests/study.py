@@ -28,7 +28,7 @@ def write_study(folder):
     yaml = YAML(typ="safe")
     params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     machine = params["recipes"]["mlmme_machine"]
-    beta = {**machine, "dataset": "world", "pairs": "world_en_de"}
+    beta = {**machine, "dataset": "world", "pairs": "world_six"}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     params["evaluations"]["baseline"] = "kadar_en"

@@ -209,7 +209,7 @@ def study(tmp_path, monkeypatch):
     content = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     made = run()
     row = made.recipe.model_dump() | {"paper": "kadar2019", "dataset": "world", "lexicon": "none"}
-    row |= {"pairs": "world_en_de", "features": "world_lite0", "alignment_every_updates": "never"}
+    row |= {"pairs": "world_six", "features": "world_lite0", "alignment_every_updates": "never"}
     content["recipes"] = {"tried": row}
     content["papers"] = {"kadar2019": {}}
     content["departures"] = {}
@@ -222,7 +222,7 @@ def study(tmp_path, monkeypatch):
     lines = SCORED[["score", "first", "second"]].astype(str).agg("\t".join, axis=1)
     (tmp_path / "sts" / "set.tsv").write_text("\n".join(lines) + "\n")
     write_captions(made.captions, tmp_path / "data/captions/world.parquet")
-    write_pairs(made.pairs, tmp_path / "data/pairs/world_en_de.parquet")
+    write_pairs(made.pairs, tmp_path / "data/pairs/world_six.parquet")
     write_lexicon(made.lexicon.iloc[:0], tmp_path / "data/lexicons/none.parquet")
     write_embeddings(made.embeddings, tmp_path / "data/embeddings/tried.h5")
     return tmp_path

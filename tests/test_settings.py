@@ -44,8 +44,8 @@ def test_papers_are_the_same_in_every_study():
 def test_all_problems_are_listed_at_once_with_the_closest_name(study):
     def change(content):
         content["recipes"]["kadar_en"]["margn"] = 0.1
-        content["recipes"]["vse_en"]["features"] = "world_lite1"
-        content["pairs"]["world_en"]["dataset"] = "wrld"
+        content["recipes"]["mule"]["features"] = "world_lite1"
+        content["pairs"]["world_six"]["dataset"] = "wrld"
         del content["papers"]["kadar2019"]["clip_norm"]
 
     with pytest.raises(SettingsError) as error:
@@ -54,8 +54,8 @@ def test_all_problems_are_listed_at_once_with_the_closest_name(study):
     for part in (
         "recipes.kadar_en.margn: unknown key. Did you mean 'margin'?",
         "recipes.kadar_en.clip_norm: missing",
-        "recipes.vse_en.features: nothing is called 'world_lite1'. Did you mean 'world_lite0'?",
-        "pairs.world_en.dataset: nothing is called 'wrld'. Did you mean 'world'?",
+        "recipes.mule.features: nothing is called 'world_lite1'. Did you mean 'world_lite0'?",
+        "pairs.world_six.dataset: nothing is called 'wrld'. Did you mean 'world'?",
     ):
         assert part in message
 
@@ -89,7 +89,7 @@ def test_yaml_is_read_as_version_1_2(study):
 
 def test_repeated_seeds_are_refused(study):
     with pytest.raises(SettingsError, match=r"seeds.*\[1, 1\]"):
-        study(lambda content: content["recipes"]["vse_en"].update(seeds=[1, 1]))
+        study(lambda content: content["recipes"]["mule"].update(seeds=[1, 1]))
 
 
 def test_a_missing_file_says_where_to_run(tmp_path):
