@@ -89,7 +89,7 @@ def test_every_study_has_the_one_graph(study):
     assert copy.read_bytes() == (ROOT / "dvc.yaml").read_bytes(), f"cp dvc.yaml {copy}"
 
 
-@pytest.mark.parametrize("study", [".", "studies/flickr8k"])
+@pytest.mark.parametrize("study", [".", "studies/flickr8k", "studies/multi30k"])
 def test_locks_know_no_stage_of_the_past(study):
     read = YAML(typ="safe").load
     params = read((ROOT / study / "params.yaml").read_text(encoding="utf-8"))
