@@ -5,7 +5,7 @@ side runs in its own process on saved vectors. Coordinates are multiples of 2^-1
 product of two vectors is exact in float32 in any order of summation, and both must find the same
 score for every query; which of two captions with the same score they name is left open.
 
-Usage: python -m benchmarks.pseudopairs (needs faiss-cpu)
+Usage: uv run --group benchmark python -m benchmarks.pseudopairs
 """
 
 import importlib.util
@@ -67,7 +67,7 @@ def recall(ours: Found, reference: Found) -> float:
 def main(queries: int, base: int, dim: int, count: int, threads: int, runs: int, seed: int) -> None:
     """Measure both sides and print a table."""
     if importlib.util.find_spec("faiss") is None:
-        raise click.ClickException("the reference is missing: install faiss-cpu")
+        raise click.ClickException("the reference is missing: uv sync --group benchmark")
     set_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
         save_vectors(Path(folder), *unit_vectors(queries, base, dim, seed))
