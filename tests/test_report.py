@@ -24,11 +24,12 @@ from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.gallery import queries_each, spread
 from pipeline_lib.reporting.graph import direct, levels, stage_graph
-from pipeline_lib.reporting.results import TASKS
+from pipeline_lib.reporting.results import TASKS, read_results
 from pipeline_lib.reporting.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.tables import Table, latex_table, markdown_table
 from pipeline_lib.reporting.task_tables import kind_table, mean_over_seeds, sts_table
 from pipeline_lib.reporting.verdicts import chance
+from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}
@@ -138,6 +139,22 @@ def test_first_screen_says_who_won_and_by_how_much(study, page):
         assert sums[second, language] == max(others)
     assert "Leads that are certain at 95 %: English, German." in words
     assert f"a blind guess gets {chance(IMAGES, IMAGES * PER_IMAGE):.0f}." in words
+
+
+@pytest.mark.parametrize(
+    ("ranked", "dataset"), [("caption", "world"), ("machine", "world_machine")]
+)
+def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked(
+    study, monkeypatch, ranked, dataset
+):
+    settings = load_settings(study / "params.yaml")
+    settings.recipes["mlmme_b100"] |= {"dataset": "world_machine"}
+    settings.pools["de"] = ranked
+    monkeypatch.chdir(study)
+    summary = read_results(settings, Path("params.yaml"), Path("dvc.yaml")).summary
+    datasets = summary.groupby("recipe")["dataset"].unique()
+    assert datasets["mlmme_b100"].tolist() == [dataset]
+    assert datasets["kadar_en"].tolist() == ["world"]
 
 
 def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch):

@@ -72,7 +72,14 @@ class Results:
         table = summary_table(
             self.tasks["retrieval"], {n: r.paper for n, r in self.recipes.items()}
         )
-        return table.assign(dataset=[self.recipes[name].dataset for name in table["recipe"]])
+        return table.assign(dataset=[self._scored_on(name) for name in table["recipe"]])
+
+    def _scored_on(self, recipe: str) -> str:
+        """Return the data set of a recipe's queries; added translations are none unless ranked."""
+        chosen = self.recipes[recipe]
+        translated = self.settings.translations.get(chosen.dataset)
+        ranked = {self.settings.pools[language] for language in chosen.languages}
+        return translated.dataset if translated and "machine" not in ranked else chosen.dataset
 
     @cached_property
     def compared(self) -> pd.DataFrame:
