@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from pipeline_lib.contract.features import read_features
-from pipeline_lib.contract.lexicons import read_lexicon
+from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import read_word_vectors
 from pipeline_lib.device import best_device
@@ -55,7 +55,7 @@ def main(name: str) -> None:
     )
     dim, validate, device = (
         train.features.shape[1],
-        partial(validation_scores, corpus=val),
+        partial(validation_scores, corpus=val, tested=tested_pairs(lexicon, recipe.languages)),
         best_device(),
     )
     histories = []

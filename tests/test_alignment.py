@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation import alignment
-from pipeline_lib.evaluation.alignment import neighbourhood_density, translation_precision
+from pipeline_lib.evaluation import word_ranks
+from pipeline_lib.evaluation.alignment import translation_precision
+from pipeline_lib.evaluation.word_ranks import neighbourhood_density
 
 SETTINGS = {"csls_neighbours": 10, "resamples": 500, "confidence": 0.95, "seed": 0}
 
@@ -52,7 +53,7 @@ def brute_force(source, target, lexicon, neighbours):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_precision_equals_the_definition(seed, monkeypatch):
-    monkeypatch.setattr(alignment, "_CHUNK", 32)
+    monkeypatch.setattr(word_ranks, "_CHUNK", 32)
     (source, target), lexicon = spaces(seed)
     found = translation_precision(source, target, lexicon, **SETTINGS)
     expected, queries = brute_force(source, target, lexicon, 10)

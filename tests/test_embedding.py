@@ -6,7 +6,7 @@ import pytest
 import tiny
 import torch
 
-from pipeline_lib.evaluation.embedding import embed_evaluated, embed_words, scored_sentences
+from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer
@@ -43,7 +43,7 @@ def test_words_are_mapped_as_the_recurrent_layer_reads_them(objective):
     if objective == "mixed":
         turn = torch.linalg.qr(torch.randn(8, 8, generator=torch.Generator().manual_seed(0)))[0]
         encoder.rotations["de"].data.copy_(turn)
-    words, vectors = embed_words(made, "de")
+    words, vectors = made.embed_words("de")
     assert "de0" in words
     assert "en0" not in words
     table = encoder.words["de"].weight.detach()
@@ -59,7 +59,7 @@ def test_words_are_mapped_as_the_recurrent_layer_reads_them(objective):
 
 def test_a_pooled_vocabulary_has_one_vector_per_word():
     made = model()
-    english, german = embed_words(made, "en"), embed_words(made, "de")
+    english, german = made.embed_words("en"), made.embed_words("de")
     assert english[0].tolist() == german[0].tolist()
     np.testing.assert_array_equal(english[1], german[1])
     assert {"en0", "de0", "in"} <= set(english[0])

@@ -33,7 +33,7 @@ def train(folder, seed=1, validate=None, pairs=None, objective="alternating", **
         for split in ("train", "val")
     ]
     model = JointSpace(recipe, vocabulary, corpora[0].features.shape[1], seed)
-    validate = validate or partial(validation_scores, corpus=corpora[1])
+    validate = validate or partial(validation_scores, corpus=corpora[1], tested={})
     folder.mkdir(exist_ok=True)
     history = fit(model, corpora[0], validate, seed, folder, "test")
     return model, history
@@ -157,7 +157,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
     def dying(model):
         if next(calls) == 3:
             raise Killed
-        return validation_scores(model, val)
+        return validation_scores(model, val, {})
 
     with pytest.raises(Killed):
         train(tmp_path / "killed", validate=dying, **changes)

@@ -1,6 +1,6 @@
 """Bilingual lexicons in parquet: which word translates to which, to learn from or to test on."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -62,6 +62,25 @@ def check_lexicon(lexicon: pd.DataFrame) -> Iterator[str]:
         "source_word",
         "of the clean training fold are tested too; expected no test source word in it",
     )
+
+
+def tested_pairs(
+    lexicon: pd.DataFrame, languages: Collection[str]
+) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return the word pairs of the test fold, which both protocols share, by (source, target).
+
+    Args:
+        lexicon: Of schema :data:`LEXICON`.
+        languages: Those that both words may be of.
+    """
+    rows = lexicon[(lexicon["fold"] == "test") & (lexicon["protocol"] == PROTOCOLS[0])]
+    for side in ("source_language", "target_language"):
+        rows = rows[rows[side].isin(languages)]
+    directions = rows.groupby(["source_language", "target_language"], sort=True)
+    return {
+        pair: list(zip(own["source_word"], own["target_word"], strict=True))
+        for pair, own in directions
+    }
 
 
 def leaked(lexicon: pd.DataFrame, protocol: str) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from pipeline_lib.contract.embeddings import Embeddings, Labelled
+from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.features import Features
 from pipeline_lib.evaluation.sts import read_scored_pairs
 from pipeline_lib.models.joint_space import JointSpace
@@ -56,20 +56,8 @@ def embed_evaluated(
             language: (np.array([*tokens], object), _embed(model, tokens.values(), language))
             for language, tokens in sentences.items()
         },
-        words={language: embed_words(model, language) for language in languages},
+        words={language: model.embed_words(language) for language in languages},
     )
-
-
-@torch.inference_mode()
-def embed_words(model: JointSpace, language: str) -> Labelled:
-    """Return a model's words of one language and their vectors, as its recurrent layer reads them.
-
-    A pooled vocabulary holds the words of all its languages.
-    """
-    table = next(table for table in model.vocabulary.tables if language in table.languages)
-    ids = torch.from_numpy(model.vocabulary.word_ids(table.words, language))
-    vectors = model.sentence_encoder.embed(ids.to(model.device), language)
-    return np.array(table.words, object), vectors.float().cpu().numpy()
 
 
 def scored_sentences(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pipeline_lib.contract.embeddings import Embeddings
-from pipeline_lib.contract.lexicons import leaked
+from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.alignment import translation_precision
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.pools import RankedPool
@@ -110,26 +110,22 @@ def alignment_report(run: Evaluated) -> Report:
         words whose translations the recipe was trained on.
     """
     settings, languages = run.settings.alignment, run.recipe.languages
-    # The test fold is the same in both protocols.
-    tested = run.lexicon[(run.lexicon["fold"] == "test") & (run.lexicon["protocol"] == "paper")]
-    for side in ("source_language", "target_language"):
-        tested = tested[tested[side].isin(languages)]
-    if tested.empty:
+    tested = tested_pairs(run.lexicon, languages)
+    if not tested:
         return {"reason": f"lexicon {settings.lexicon!r} is not of the recipe's languages"}
-    directions = tested.groupby(["source_language", "target_language"], sort=True)
 
     def score(seed: int) -> Report:
         return {
             "-".join(pair): translation_precision(
                 *(run.words(seed, language) for language in pair),
-                zip(rows["source_word"], rows["target_word"], strict=True),
+                words,
                 csls_neighbours=settings.csls_neighbours,
                 **run.bootstrap,
             )
-            for pair, rows in directions
+            for pair, words in tested.items()
         }
 
-    learnt = _learnt_share(run, set(tested["source_word"]))
+    learnt = _learnt_share(run, {source for words in tested.values() for source, _ in words})
     return {"lexicon": settings.lexicon, "learnt": learnt, "per_seed": _per_seed(run, score)}
 
 

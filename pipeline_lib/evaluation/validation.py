@@ -1,32 +1,77 @@
-"""Scores of a model while it trains: recalls on the validation captions it was given."""
+"""Scores of a model while it trains: recalls on the validation captions, and how words align."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from pipeline_lib.evaluation.ranking import bidirectional_ranks
 from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.word_ranks import (
+    CORRECTIONS,
+    gold_pairs,
+    unit_rows,
+    word_translation_ranks,
+)
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import Corpus
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM
 
+IMAGE_TO_TEXT_R1, WORD_P1 = "image_to_text_r1", "word_p1"
 
-def validation_scores(model: JointSpace, corpus: Corpus) -> dict[str, float]:
-    """Return the sum of six recalls (%, R@1, 5 and 10 both ways) per (set, language) and in all.
+WordPairs = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
+"""Pairs (word, translation) by (source language, target language)."""
 
-    The total selects the best weights (§3.1 of Kádár et al. 2019), or the mean rank does (the code
-    of Calixto et al. 2017). A language's pool is the images that have captions in it.
+
+def validation_scores(model: JointSpace, corpus: Corpus, tested: WordPairs) -> dict[str, float]:
+    """Score a model by images and captions, and by words if any translations are given.
+
+    The sum of all recalls selects the best weights (§3.1 of Kádár et al. 2019), or the mean rank
+    does (the code of Calixto et al. 2017). A language's pool is the images that have captions in
+    it. R@1 and the words' precision make figure 2 of Mohammadshahi et al. 2019.
+
+    Args:
+        model: In evaluation mode.
+        corpus: The validation captions and their images.
+        tested: Translations, of which those between words of the model are tested.
+
+    Returns:
+        ``recall_sum`` and ``mean_rank`` of all pools; of each (set, language) ``recall_sum_...``,
+        the sum of six recalls (%, R@1, 5 and 10 both ways), and ``image_to_text_r1_...``; of each
+        (source, target) ``word_p1_...``, the share (%) of words whose nearest neighbour
+        translates them.
     """
     images = model.embed_features(corpus.features).numpy()
-    sums, mean_ranks = {}, []
+    sums, first, mean_ranks = {}, {}, []
     for (set_name, language), sentences in corpus.sentences.items():
         captions = model.embed_tokens(sentences.token_ids, sentences.lengths, language).numpy()
         pool, index = np.unique(sentences.image_index.cpu().numpy(), return_inverse=True)
         scores = SCORES[model.recipe.similarity]
         ranks = bidirectional_ranks(images[pool], captions, index, scores)
-        recalls = [100 * np.mean(side <= k) for side in ranks for k in (1, 5, 10)]
-        sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(float(sum(recalls)), 2)
+        recalls = [_percent(side <= k) for side in ranks for k in (1, 5, 10)]
+        sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(sum(recalls), 2)
+        first[f"{IMAGE_TO_TEXT_R1}_{set_name}_{language}"] = round(recalls[0], 2)
         mean_ranks += [float(side.mean()) for side in ranks]
     return {
         RECALL_SUM: round(sum(sums.values()), 2),
         MEAN_RANK: round(float(np.mean(mean_ranks)), 2),
         **sums,
+        **first,
+        **_word_precisions(model, tested),
     }
+
+
+def _word_precisions(model: JointSpace, tested: WordPairs) -> dict[str, float]:
+    words = {language: model.embed_words(language) for pair in tested for language in pair}
+    precisions = {}
+    for (source, target), pairs in tested.items():
+        gold = gold_pairs(words[source][0], words[target][0], pairs)
+        if len(gold):
+            vectors = [unit_rows(words[language][1]) for language in (source, target)]
+            correction = CORRECTIONS["nearest_neighbour"](*vectors, 1)
+            ranks = word_translation_ranks(*vectors, gold, correction)
+            precisions[f"{WORD_P1}_{source}_{target}"] = round(_percent(ranks <= 1), 2)
+    return precisions
+
+
+def _percent(hits: np.ndarray) -> float:
+    return 100 * float(np.mean(hits))

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
@@ -91,6 +92,20 @@ class JointSpace(nn.Module):
             ids = token_ids[rows, :longest].to(self.device)
             vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()
         return vectors
+
+    @torch.inference_mode()
+    def embed_words(self, language: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return the words of one language and their vectors, as the recurrent layer reads them.
+
+        A pooled vocabulary holds the words of all its languages.
+
+        Returns:
+            Words, unique ``[words]``, and ``float32 [words, dim]``.
+        """
+        table = next(table for table in self.vocabulary.tables if language in table.languages)
+        ids = torch.from_numpy(self.vocabulary.word_ids(table.words, language))
+        vectors = self.sentence_encoder.embed(ids.to(self.device), language)
+        return np.array(table.words, object), vectors.float().cpu().numpy()
 
     def save(self, folder: Path, preprocessing: Preprocessing) -> None:
         """Write the model, and what stands before it, into a new folder.
