@@ -10,6 +10,7 @@ import pandas as pd
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.device import best_device
+from pipeline_lib.evaluation.meteor import check_meteor
 from pipeline_lib.evaluation.nbest import read_nbest
 from pipeline_lib.evaluation.nbest_similarities import (
     check_lists,
@@ -30,6 +31,9 @@ def main(name: str) -> None:
     settings = load_settings()
     chosen = choose(settings.rerankings, name, "reranking")
     translator = settings.translators[chosen.translator]
+    languages = translator.source_language, translator.target_language
+    if chosen.meteor:
+        check_meteor(languages[1])
     features = read_features(Path(f"data/features/{chosen.features}.h5"))
     folder = Path(f"data/nbest/{chosen.translator}")
     tokens = read_captions(Path(f"data/captions/{chosen.dataset}.parquet"))
@@ -52,7 +56,6 @@ def main(name: str) -> None:
 
     model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{chosen.seed}"))
     model = model.to(best_device())
-    languages = translator.source_language, translator.target_language
     scored = {
         split: Lists(
             with_similarities(lists, rows, model, languages, features, chosen.similarities),
@@ -60,7 +63,9 @@ def main(name: str) -> None:
         )
         for split, (lists, rows) in found.items()
     }
-    report, best = rerank(scored["val"], scored["test"], chosen, settings.evaluations.retrieval)
+    report, best = rerank(
+        scored["val"], scored["test"], languages[1], chosen, settings.evaluations.retrieval
+    )
     with publish(Path(f"data/rerankings/{name}")) as folder:
         folder.mkdir()
         for split, (_, rows) in found.items():

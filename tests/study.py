@@ -95,7 +95,7 @@ def _write_recipe(folder, name, row, captions, chance, generator):
     for task, report in reports.items():
         (home / f"{task}.json").write_text(json.dumps(report))
     (home / "model.json").write_text(json.dumps({"parameters": {"all": 2_500_000, "words": 10}}))
-    _training(row).to_csv(home / "training.csv", index=False)
+    _training(row, aligned=name == "kadar_en").to_csv(home / "training.csv", index=False)
 
 
 def _queries(pool, chance, generator):
@@ -128,7 +128,7 @@ def _sts(chance):
     return {"all": scores, "without_overlap": scores, "overlap_only": {"n_pairs": 0}}
 
 
-def _training(row):
+def _training(row, aligned):
     updates = np.arange(1, 6) * 100
     return pd.concat(
         pd.DataFrame(
@@ -139,6 +139,8 @@ def _training(row):
                 "recall_sum": [100, 300, 500, 400, 300],
                 "mean_rank": [9, 7, 3, 5, 6],
                 "recall_sum_world_en": [100, 300, 500, 400, 300],
+                "image_to_text_r1_world_en": [10, 20, 30, 25, 20],
+                **({"word_p1_en_de": [80, 70, 60, 50, 40]} if aligned else {}),
                 "seed": seed,
             }
         )

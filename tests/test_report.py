@@ -21,7 +21,7 @@ from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import read_queries, write_queries
 from pipeline_lib.evaluation.reports import REPORTS
-from pipeline_lib.reporting.curves import mean_recall_sum
+from pipeline_lib.reporting.curves import alignment_charts, mean_recall_sum
 from pipeline_lib.reporting.gallery import queries_each, spread
 from pipeline_lib.reporting.graph import direct, levels, stage_graph
 from pipeline_lib.reporting.results import TASKS, read_results
@@ -251,6 +251,26 @@ def test_curves_leave_out_what_is_not_known():
 
 TABLE = Table("t", "50 % of it", ["a_b", "n"], [["x|y", "1"], ["β & γ", "2 ± 1"]], 1,
               frozenset({(1, 1)}))  # fmt: skip
+
+
+def test_words_are_drawn_over_training_where_their_translations_are_known(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings(), Path("params.yaml"), Path("dvc.yaml"))
+    (figure,) = alignment_charts(results)
+    assert "kadar_en" in "".join(figure.itertext())
+    seeds = results.recipes["kadar_en"].seeds
+    words, recall = list(figure.iter("polyline"))[:2]
+    assert len(list(figure.iter("polyline"))) == 2 * len(seeds)
+    assert "second" in recall.get("class")
+    heights = [
+        [float(point.split(",")[1]) for point in curve.get("points").split()]
+        for curve in (words, recall)
+    ]
+    assert heights[0] == sorted(heights[0])  # 80 % falls to 40 %; y grows downwards
+    assert heights[1].index(min(heights[1])) == 2
+    assert (heights[0][4] - heights[0][0]) / 40 == pytest.approx(
+        (heights[1][0] - heights[1][2]) / 20, rel=0.02
+    )
 
 
 def test_markdown_keeps_cells_apart():

@@ -238,13 +238,13 @@ def test_tables_of_translators_and_of_reranking(tmp_path):
     )
     assert translator_markdown(tmp_path / "none") == ""
     outcome = {
-        "own": quality(30.0), "reranked": quality(31.5), "p_bleu": 0.004, "p_ter": 0.2,
-        "random_bleu": 25.0, "oracle_bleu": 44.4,
+        "own": quality(30.0), "reranked": quality(31.5) | {"meteor": 52.34},
+        "p_bleu": 0.004, "p_ter": 0.2, "random_bleu": 25.0, "oracle_bleu": 44.4,
     }  # fmt: skip
     weights = {"log_likelihood": 1.0, "image": 2.0}
     table = reranking_table({"vse": {"weights": weights, "val": outcome, "test": outcome}})
     assert table.rows[1] == [
         "vse: log_likelihood, image", "test", "1,014", "30.0 (29.0–31.0)", "40.0 (39.0–41.0)",
-        "31.5 (30.5–32.5)", "40.0 (39.0–41.0)", "0.004", "0.200", "25.0", "44.4",
+        "31.5 (30.5–32.5)", "40.0 (39.0–41.0)", "–", "52.3", "0.004", "0.200", "25.0", "44.4",
     ]  # fmt: skip
     assert reranking_table({}) is None

@@ -16,6 +16,7 @@ from translations import draw_lists
 from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import write_captions, write_pairs
+from pipeline_lib.evaluation import reranking_report
 from pipeline_lib.evaluation.nbest import NBest, write_nbest
 from pipeline_lib.evaluation.nbest_similarities import check_lists, with_images, with_similarities
 from pipeline_lib.evaluation.reranking_report import Lists, rerank
@@ -38,6 +39,7 @@ VALUES = {
     "decay": 0.999,
     "epochs": 10,
     "order_seed": 1,
+    "meteor": False,
 }
 SETTINGS = Reranking.model_validate(VALUES)
 
@@ -120,7 +122,7 @@ def told_apart(seed):
 
 def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     lists = told_apart(2)
-    found, best = rerank(told_apart(1), lists, SETTINGS, RETRIEVAL)
+    found, best = rerank(told_apart(1), lists, "de", SETTINGS, RETRIEVAL)
     assert found["epoch"] > 0
     assert found["weights"]["image"] > 10 * abs(found["weights"]["log_likelihood"])
     test = found["test"]
@@ -133,6 +135,22 @@ def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     json.dumps(found)
     chosen = BLEU(tokenize="none").corpus_score(best["test"]["reranked"], [lists.references])
     assert chosen.score == pytest.approx(test["reranked"]["bleu"])
+
+
+def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
+    asked = []
+
+    def length(hypotheses, references, language):
+        asked.append((len(hypotheses), len(references), language))
+        return {"meteor": float(len(" ".join(hypotheses)))}
+
+    monkeypatch.setattr(reranking_report, "meteor", length)
+    settings = SETTINGS.model_copy(update={"meteor": True})
+    found, best = rerank(told_apart(1), told_apart(2), "de", settings, RETRIEVAL)
+    assert asked == [(60, 60, "de")] * 4
+    for split in ("val", "test"):
+        for name, hypotheses in best[split].items():
+            assert found[split][name]["meteor"] == len(" ".join(hypotheses))
 
 
 @dataclass

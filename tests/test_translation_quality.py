@@ -8,6 +8,7 @@ import pytest
 from sacrebleu.metrics import BLEU, TER
 from translations import draw_lists, garbled, sentences
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation import meteor as meteor_module
 from pipeline_lib.evaluation.bleu import bleu, bleu_statistics
 from pipeline_lib.evaluation.meteor import meteor
@@ -63,10 +64,13 @@ def test_quality_is_that_of_sacrebleu_with_signatures():
         assert low < found[name] < high
 
 
-def test_meteor_is_absent_without_the_program_and_for_languages_without_rules(monkeypatch):
-    assert meteor(["a"], ["a"], "ja") is None
+def test_all_that_meteor_lacks_is_listed(monkeypatch):
     monkeypatch.setattr(meteor_module, "_meteor_jar", lambda: None)
-    assert meteor(["a"], ["a"], "en") is None
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    with pytest.raises(ContractError, match="3 problem") as error:
+        meteor(["a"], ["a"], "ja")
+    for text in ("Java runtime", "uv sync --group meteor", "among en, de, fr, cs, es, found ja"):
+        assert text in str(error.value)
 
 
 @NEEDS_METEOR

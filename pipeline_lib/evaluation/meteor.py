@@ -5,8 +5,10 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from pipeline_lib.contract.problems import raise_problems
 
 LANGUAGES = {"en": "en", "de": "de", "fr": "fr", "cs": "cz", "es": "es"}
 """The program's name of each language that it has rules for."""
@@ -14,7 +16,7 @@ LANGUAGES = {"en": "en", "de": "de", "fr": "fr", "cs": "cz", "es": "es"}
 
 def meteor(
     hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> dict[str, object] | None:
+) -> dict[str, object]:
     """Score translations with METEOR 1.5 (Denkowski and Lavie 2014), the authors' program.
 
     Paraphrases are matched where the program has a table of them for the language; the signature
@@ -26,16 +28,14 @@ def meteor(
         language: Their language.
 
     Returns:
-        ``meteor`` in per cent and ``meteor_signature``, or None where Java, the program (the
-        package pycocoevalcap brings it) or the language's rules are absent.
+        ``meteor`` in per cent and ``meteor_signature``.
 
     Raises:
+        ContractError: As :func:`check_meteor`.
         RuntimeError: The program fails; with what it says.
     """
-    jar = _meteor_jar()
-    if jar is None or shutil.which("java") is None or language not in LANGUAGES:
-        return None
-    code = LANGUAGES[language]
+    check_meteor(language)
+    jar, code = _meteor_jar(), LANGUAGES[language]
     paraphrases = (jar.parent / "data" / f"paraphrase-{code}.gz").is_file()
     modules = ["exact", "stem", *["synonym"] * (code == "en"), *["paraphrase"] * paraphrases]
     with tempfile.TemporaryDirectory() as folder:
@@ -48,6 +48,27 @@ def meteor(
         "meteor": 100 * score,
         "meteor_signature": f"meteor-1.5|l:{code}|norm:yes|m:{'+'.join(modules)}",
     }
+
+
+def check_meteor(language: str) -> None:
+    """Raise if translations into a language cannot be scored here.
+
+    Raises:
+        ContractError: Lists what is absent: Java, the program, the language's rules.
+    """
+    raise_problems("METEOR", _absent(language))
+
+
+def _absent(language: str) -> Iterator[str]:
+    if shutil.which("java") is None:
+        yield "expected the command java, found none. Install a Java runtime or set meteor: false"
+    if _meteor_jar() is None:
+        yield (
+            "expected the package pycocoevalcap, which brings the program, found none. Run "
+            "`uv sync --group meteor` or set meteor: false"
+        )
+    if language not in LANGUAGES:
+        yield f"expected a language among {', '.join(LANGUAGES)}, found {language}"
 
 
 def _meteor_jar() -> Path | None:

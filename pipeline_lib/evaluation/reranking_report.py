@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline_lib.evaluation.bleu import bleu, bleu_statistics
+from pipeline_lib.evaluation.meteor import meteor
 from pipeline_lib.evaluation.nbest import NBest
 from pipeline_lib.evaluation.reranking import (
     best_rows,
@@ -42,17 +43,28 @@ class Lists:
 
 
 def rerank(
-    val: Lists, test: Lists, settings: Reranking, bootstrap: RetrievalEvaluation
+    val: Lists, test: Lists, language: str, settings: Reranking, bootstrap: RetrievalEvaluation
 ) -> tuple[dict[str, object], dict[str, Best]]:
     """Tune the weights of all features on ``val``, and report what they choose in ``test``.
 
     The weights start from the first feature, the log-likelihood, alone.
 
+    Args:
+        val: Lists to tune on.
+        test: Lists to apply the weights to.
+        language: Of the translations.
+        settings: Of MIRA, and whether to measure METEOR.
+        bootstrap: Of intervals and tests.
+
     Returns:
         The report, JSON-serialisable, and the chosen translations by split. The report holds
         ``weights`` by feature, ``epoch`` of MIRA they are from, and for ``val`` and ``test``:
-        ``own`` and ``reranked`` (see translation_quality), ``oracle_bleu``, ``random_bleu``,
-        ``p_bleu`` and ``p_ter`` of the difference between own and re-ranked, ``n_hypotheses``.
+        ``own`` and ``reranked`` (see translation_quality, and meteor where it is asked for),
+        ``oracle_bleu``, ``random_bleu``, ``p_bleu`` and ``p_ter`` of the difference between own
+        and re-ranked, ``n_hypotheses``.
+
+    Raises:
+        ContractError: METEOR is asked for and cannot be measured.
     """
     tuned = tune_weights(
         val.nbest.features,
@@ -66,12 +78,18 @@ def rerank(
     )
     splits = {"val": val, "test": test}
     chosen = {split: _choose(lists.nbest, tuned.weights) for split, lists in splits.items()}
+    outcomes = {split: _outcome(lists, chosen[split], bootstrap) for split, lists in splits.items()}
+    texts = {split: _texts(lists.nbest, chosen[split]) for split, lists in splits.items()}
+    if settings.meteor:
+        for split, found in outcomes.items():
+            for name, hypotheses in texts[split].items():
+                found[name] |= meteor(hypotheses, splits[split].references, language)
     report = {
         "weights": dict(zip(val.nbest.names, tuned.weights.tolist(), strict=True)),
         "epoch": tuned.epoch,
-        **{split: _outcome(lists, chosen[split], bootstrap) for split, lists in splits.items()},
+        **outcomes,
     }
-    return report, {split: _texts(lists.nbest, chosen[split]) for split, lists in splits.items()}
+    return report, texts
 
 
 def _choose(nbest: NBest, weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,8 +16,6 @@ from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import Corpus
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM
 
-IMAGE_TO_TEXT_R1, WORD_P1 = "image_to_text_r1", "word_p1"
-
 WordPairs = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 """Pairs (word, translation) by (source language, target language)."""
 
@@ -49,7 +47,7 @@ def validation_scores(model: JointSpace, corpus: Corpus, tested: WordPairs) -> d
         ranks = bidirectional_ranks(images[pool], captions, index, scores)
         recalls = [_percent(side <= k) for side in ranks for k in (1, 5, 10)]
         sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(sum(recalls), 2)
-        first[f"{IMAGE_TO_TEXT_R1}_{set_name}_{language}"] = round(recalls[0], 2)
+        first[f"image_to_text_r1_{set_name}_{language}"] = round(recalls[0], 2)
         mean_ranks += [float(side.mean()) for side in ranks]
     return {
         RECALL_SUM: round(sum(sums.values()), 2),
@@ -69,7 +67,7 @@ def _word_precisions(model: JointSpace, tested: WordPairs) -> dict[str, float]:
             vectors = [unit_rows(words[language][1]) for language in (source, target)]
             correction = CORRECTIONS["nearest_neighbour"](*vectors, 1)
             ranks = word_translation_ranks(*vectors, gold, correction)
-            precisions[f"{WORD_P1}_{source}_{target}"] = round(_percent(ranks <= 1), 2)
+            precisions[f"word_p1_{source}_{target}"] = round(_percent(ranks <= 1), 2)
     return precisions
 
 

@@ -11,8 +11,8 @@ from pipeline_lib.reporting.study_tables import best_validation
 from pipeline_lib.reporting.svg import estimates_chart, line_chart, round_ticks
 from pipeline_lib.reporting.verdicts import LANGUAGES, estimate
 
-_RECALL_HEIGHT, _LOSS_HEIGHT = 110, 60
-_LOSS_KINDS = ("loss solid", "loss dashed", "loss dotted")
+_RECALL_HEIGHT, _LOSS_HEIGHT, _ALIGNMENT_HEIGHT = 110, 60, 130
+_LOSS_KINDS = ("second solid", "second dashed", "second dotted")
 """Classes of the page's style; no objective has more terms."""
 
 
@@ -50,6 +50,28 @@ def _losses(name: str, history: pd.DataFrame) -> list[Element]:
     ticks = round_ticks(0, float(history[columns].max().max()), 2)
     chart = line_chart(f"Loss of {name} over its updates", curves, ticks, _LOSS_HEIGHT)
     return [block("legend", f"loss: {', '.join(names)}"), chart]
+
+
+def alignment_charts(results: Results) -> Iterator[Element]:
+    """Yield, for each recipe that knows translations, how precisely its words find them over time.
+
+    Beside it R@1 of image to text, which pulls the words apart (Mohammadshahi et al. 2019, fig. 2).
+    """
+    for name, history in results.training.items():
+        precision = history.filter(regex="^word_p1_").mean(axis=1)
+        recall = history.filter(regex="^image_to_text_r1_").mean(axis=1)
+        if precision.isna().all():
+            continue
+        curves = [
+            (kind, rows["update"], values[rows.index])
+            for rows in _seeds(history)
+            for kind, values in (("", precision), ("second dashed", recall))
+        ]
+        ticks = round_ticks(0, float(max(precision.max(), recall.max())), 3)
+        label = f"Precision of word translation and R@1 of {name} over its updates, in per cent"
+        words = " · words that find their translation first (line), R@1 image → text (dashed), in %"
+        caption = element("figcaption", {}, [code(name), words])
+        yield element("figure", {}, [caption, line_chart(label, curves, ticks, _ALIGNMENT_HEIGHT)])
 
 
 def mean_recall_sum(history: pd.DataFrame) -> pd.Series:

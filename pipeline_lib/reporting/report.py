@@ -5,7 +5,12 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
-from pipeline_lib.reporting.curves import beta_charts, language_charts, training_charts
+from pipeline_lib.reporting.curves import (
+    alignment_charts,
+    beta_charts,
+    language_charts,
+    training_charts,
+)
 from pipeline_lib.reporting.gallery import Shown, language_gallery, queries_each
 from pipeline_lib.reporting.graph import draw_graph, stage_graph
 from pipeline_lib.reporting.markup import Child, block, code, document, element, paragraph, span
@@ -120,7 +125,12 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
     yield (
         "sentences",
         "Sentences and words",
-        [*table("translation"), *table("sts"), *table("alignment")],
+        [
+            *table("translation"),
+            *table("sts"),
+            *table("alignment"),
+            *_panels(alignment_charts(results)),
+        ],
     )
     yield "pseudopairs", "Pseudopairs", [*_reuse_charts(results), *table("pseudopairs")]
     yield "machine", "Machine translation", [*table("translators"), *table("rerankings")]

@@ -83,7 +83,7 @@ svg .mark.best { fill: var(--accent); stroke: var(--accent); }
 svg .interval { stroke: var(--muted); stroke-width: 2; stroke-linecap: round; opacity: .65; }
 svg .interval.best { stroke: var(--accent); opacity: 1; }
 svg .curve { fill: none; stroke: var(--accent); stroke-width: 1.75; stroke-linejoin: round; }
-svg .curve.loss { stroke: var(--muted); }
+svg .curve.second { stroke: var(--muted); }
 svg .dashed { stroke-dasharray: 5 3; } svg .dotted { stroke-dasharray: 1.5 3; }
 svg .bar { fill: var(--accent); }
 svg .box { fill: var(--card); stroke: var(--line); stroke-width: 1.2; }

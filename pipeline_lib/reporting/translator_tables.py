@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipeline_lib.reporting.study_tables import number
 from pipeline_lib.reporting.tables import Table
 
 Reports = Mapping[str, dict]
@@ -51,6 +52,7 @@ def reranking_table(reports: Reports) -> Table | None:
                     f"{own['n_segments']:,}",
                     *_scores(own)[:2],
                     *_scores(ranked)[:2],
+                    *(number(each.get("meteor", float("nan"))) for each in (own, ranked)),
                     f"{found['p_bleu']:.3f}",
                     f"{found['p_ter']:.3f}",
                     f"{found['random_bleu']:.1f}",
@@ -58,7 +60,7 @@ def reranking_table(reports: Reports) -> Table | None:
                 ]
             )
     header = ["re-ranking: features", "split", "sentences", "own BLEU", "own TER", "BLEU", "TER"]
-    header += ["p of BLEU", "p of TER", "chance BLEU", "oracle BLEU"]
+    header += ["own METEOR", "METEOR", "p of BLEU", "p of TER", "chance BLEU", "oracle BLEU"]
     title = (
         "N-best lists: the translator's own first choice, and that of weights tuned on val; "
         "chance and the best choice in hindsight bound both. Tokenised lower-case text"

@@ -25,6 +25,7 @@ class Reranking(Strict):
         decay: What a step of MIRA leaves of its background corpus.
         epochs: Passes of MIRA over the validation lists.
         order_seed: Of the order of the lists in these passes.
+        meteor: Measure METEOR too, which needs Java and the dependency group ``meteor``.
     """
 
     translator: Name
@@ -38,3 +39,4 @@ class Reranking(Strict):
     decay: Annotated[float, Field(gt=0, le=1)]
     epochs: Count
     order_seed: int
+    meteor: bool
