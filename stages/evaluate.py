@@ -9,6 +9,7 @@ from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
+from pipeline_lib.evaluation.hits import image_hits
 from pipeline_lib.evaluation.queries import query_table
 from pipeline_lib.evaluation.reports import REPORTS, to_json
 from pipeline_lib.evaluation.sts import read_scored_pairs
@@ -19,7 +20,7 @@ from pipeline_lib.settings.study import load_settings
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/recipes/NAME/TASK.json of every task, and data/queries/NAME.parquet."""
+    """Write metrics/recipes/NAME/TASK.json of every task, images.csv, data/queries/NAME.parquet."""
     settings = load_settings()
     recipe, evaluations = settings.recipe(name), settings.evaluations
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
@@ -37,7 +38,10 @@ def main(name: str) -> None:
         },
         lexicon=read_lexicon(Path(f"data/lexicons/{evaluations.alignment.lexicon}.parquet")),
     )
-    write_queries(query_table(run.ranked, run.scores), Path(f"data/queries/{name}.parquet"))
+    queries = query_table(run.ranked, run.scores)
+    write_queries(queries, Path(f"data/queries/{name}.parquet"))
+    with publish(Path(f"metrics/recipes/{name}/images.csv")) as path:
+        image_hits(queries).to_csv(path, index=False)
     for task, report in REPORTS.items():
         with publish(Path(f"metrics/recipes/{name}/{task}.json")) as path:
             path.write_text(to_json(report(run)), encoding="utf-8")

@@ -1,17 +1,18 @@
 """Gather every recipe's scores into tables, as CSV, Markdown and the metric DVC compares."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.queries import read_queries
+from pipeline_lib.evaluation.hits import read_hits
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.published import beside_published, comparison, read_published
 from pipeline_lib.reporting.published_tasks import task_comparison, tasks_beside_published
 from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
-from pipeline_lib.reporting.tasks import METRICS, task_headline, task_markdown, task_table
+from pipeline_lib.reporting.tasks import REPORTED, task_headline, task_markdown, task_table
 from pipeline_lib.settings.study import load_settings
 
 
@@ -19,14 +20,20 @@ from pipeline_lib.settings.study import load_settings
 def main() -> None:
     """Write metrics/summary.csv, .md and .json, and metrics/tasks.csv: of the recipes that ran."""
     settings = load_settings()
-    reports = {task: _reports(task, settings.recipes) for task in ("retrieval", *METRICS)}
+    reports = {
+        task: {
+            name: json.loads(path.read_text(encoding="utf-8"))
+            for name, path in _files(f"{task}.json", settings.recipes).items()
+        }
+        for task in REPORTED
+    }
     ran = reports["retrieval"]
     nothing_ran = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
     raise_problems("metrics/recipes", [] if ran else [nothing_ran])
     published = read_published(Path("published.csv"))
     papers = {name: str(row["paper"]) for name, row in settings.recipes.items()}
-    queries = {name: read_queries(Path(f"data/queries/{name}.parquet")) for name in ran}
-    compared = beside_baseline(summary_table(ran, papers), queries, settings.evaluations)
+    hits = {name: read_hits(path) for name, path in _files("images.csv", ran).items()}
+    compared = beside_baseline(summary_table(ran, papers), hits, settings.evaluations)
     table = beside_published(compared, published)
     tasks = tasks_beside_published(task_table(reports), published)
     parts = [
@@ -48,13 +55,10 @@ def main() -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _reports(task: str, recipes: dict[str, object]) -> dict[str, dict]:
-    paths = {name: Path(f"metrics/recipes/{name}/{task}.json") for name in recipes}
-    return {
-        name: json.loads(path.read_text(encoding="utf-8"))
-        for name, path in paths.items()
-        if path.is_file()
-    }
+def _files(file: str, recipes: Iterable[str]) -> dict[str, Path]:
+    """Return the file of each recipe that has one in its metrics."""
+    paths = {name: Path(f"metrics/recipes/{name}/{file}") for name in recipes}
+    return {name: path for name, path in paths.items() if path.is_file()}
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import write_captions, write_images
+from pipeline_lib.evaluation.hits import image_hits
 from pipeline_lib.evaluation.retrieval import RetrievalRanks, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,7 +87,9 @@ def _write_recipe(folder, name, row, captions, chance, generator):
             table = _queries(pool, chance, generator).assign(seed=seed, language=language)
             tables.append(table)
             per_seed.setdefault(str(seed), {})[language] = _scores(table)
-    write_queries(pd.concat(tables), folder / f"data/queries/{name}.parquet")
+    queries = pd.concat(tables)
+    write_queries(queries, folder / f"data/queries/{name}.parquet")
+    image_hits(queries).to_csv(home / "images.csv", index=False)
     pools = dict.fromkeys(row["languages"], "caption")
     absent = {"reason": "not in this test"}
     reports = {task: absent for task in ("translation", "alignment", "probes")}

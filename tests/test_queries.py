@@ -8,13 +8,15 @@ from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import QUERIES, read_queries, write_queries
 from pipeline_lib.evaluation import queries as module
-from pipeline_lib.evaluation.pools import rank_pools
-from pipeline_lib.evaluation.queries import (
-    best_candidates,
+from pipeline_lib.evaluation.hits import (
+    HITS,
     image_contributions,
+    image_hits,
     paired_p,
-    query_table,
+    read_hits,
 )
+from pipeline_lib.evaluation.pools import rank_pools, ranks_in_folds
+from pipeline_lib.evaluation.queries import best_candidates, query_table
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.scores import SCORES
 
@@ -72,6 +74,29 @@ def test_ranks_and_best_candidates_equal_plain_loops(similarity):
     assert (table["rank"] > 1).sum() > 20
 
 
+@pytest.mark.parametrize(("fold_images", "sizes"), [(10, [10] * 4), (14, [14, 13, 13]), (90, [40])])
+def test_folds_are_ranked_as_if_each_were_the_pool(fold_images, sizes):
+    pool, _ = found(7)
+    ranks = ranks_in_folds(pool, fold_images, SCORES["cosine"])
+    assert ranks.folds == len(sizes)
+    scores = pool.images @ pool.sentences.T
+    owner = ranks.caption_image
+    for rows in np.split(np.arange(40), np.cumsum(sizes)[:-1]):
+        offered = [c for c in range(len(owner)) if owner[c] in rows]
+        for image in rows:
+            best = max(scores[image, c] for c in offered if owner[c] == image)
+            wrong = [c for c in offered if owner[c] != image]
+            assert ranks.image_to_text[image] == 1 + sum(scores[image, c] >= best for c in wrong)
+        for c in offered:
+            wrong = [image for image in rows if image != owner[c]]
+            above = sum(scores[image, c] >= scores[owner[c], c] for image in wrong)
+            assert ranks.text_to_image[c] == 1 + above
+    found_in_folds = summarise(ranks, resamples=10, confidence=0.9, seed=0)
+    assert found_in_folds["text_to_image"]["n_candidates"] == 40 // len(sizes)
+    assert found_in_folds["image_to_text"]["n_candidates"] == len(owner) // len(sizes)
+    assert found_in_folds["image_to_text"]["r1"] == 100 * np.mean(ranks.image_to_text == 1)
+
+
 def test_chunks_do_not_change_what_is_found(monkeypatch):
     generator = np.random.default_rng(1)
     queries, candidates = generator.standard_normal((50, 4)), generator.standard_normal((30, 4))
@@ -104,15 +129,33 @@ def test_contributions_of_images_add_up_to_the_sum_of_recalls():
     scores = summarise(pool.ranks, resamples=10, confidence=0.9, seed=0)
     again = pd.concat([table, table.assign(seed=2)])
     for queries in (table, again):
-        contributions = image_contributions(queries, "en")
+        contributions = image_contributions(image_hits(queries), "en")
         assert contributions.sum() == pytest.approx(scores["sum_of_recalls"])
         assert sorted(contributions.index) == sorted(pool.image_ids)
-    assert image_contributions(table, "de").empty
+    assert image_contributions(image_hits(table), "de").empty
+
+
+def test_hits_are_counted_one_query_at_a_time_and_read_back(tmp_path):
+    _, table = found(1)
+    both = pd.concat([table, found(1, noise=2.0)[1].assign(seed=2), table.assign(language="nan")])
+    hits = image_hits(both)
+    assert list(hits) == HITS
+    hits.to_csv(tmp_path / "images.csv", index=False)
+    pd.testing.assert_frame_equal(read_hits(tmp_path / "images.csv"), hits, check_dtype=False)
+    for _, row in hits.iterrows():
+        asked = both[(both["image_id"] == row["image_id"]) & (both["language"] == row["language"])]
+        seeds = 2 if row["language"] == "en" else 1
+        assert row["seeds"] == seeds
+        for way in ("image_to_text", "text_to_image"):
+            ranks = asked.loc[asked["direction"] == way, "rank"]
+            assert row[way] == sum((r <= 1) + (r <= 5) + (r <= 10) for r in ranks)
+        assert row["captions"] * seeds == (asked["direction"] == "text_to_image").sum()
 
 
 def test_paired_test_sees_a_worse_space_and_no_difference_to_itself():
     _, table = found(1, noise=0.3)
     _, worse = found(1, noise=3.0)
+    table, worse = image_hits(table), image_hits(worse)
     assert paired_p(table, table, "en", 500, 0) == 1
     p = paired_p(table, worse, "en", 500, 0)
     assert p == pytest.approx(1 / 501)
@@ -121,7 +164,8 @@ def test_paired_test_sees_a_worse_space_and_no_difference_to_itself():
 
 def test_recipes_with_other_queries_are_not_compared():
     _, table = found(1)
-    fewer = table[table["query_id"] != "c3"]
+    fewer = image_hits(table[table["query_id"] != "c3"])
+    table = image_hits(table)
     assert np.isnan(paired_p(table, fewer, "en", 100, 0))
     assert np.isnan(paired_p(table, table, "de", 100, 0))
 

@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.queries import read_queries, write_queries
+from pipeline_lib.evaluation.hits import read_hits
 from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.curves import alignment_charts, mean_recall_sum
 from pipeline_lib.reporting.gallery import queries_each, spread
@@ -159,7 +159,7 @@ def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked
 
 def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
-    for kind in ("data/queries/{}.parquet", "metrics/recipes/{}/retrieval.json"):
+    for kind in ("metrics/recipes/{}/images.csv", "metrics/recipes/{}/retrieval.json"):
         shutil.copy(tmp_path / kind.format("mlmme_b050"), tmp_path / kind.format("mlmme_b100"))
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
@@ -168,12 +168,12 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
     assert "p = 1.000" in words.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_ranks_that_are_not_those_of_the_scores_are_named(study, tmp_path, monkeypatch):
+def test_hits_that_do_not_add_up_to_the_scores_are_named(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     for name in ("kadar_en", "mlmme_b100"):
-        path = tmp_path / f"data/queries/{name}.parquet"
-        queries = read_queries(path)
-        write_queries(queries.assign(rank=queries["rank"] + 1), path)
+        path = tmp_path / f"metrics/recipes/{name}/images.csv"
+        hits = read_hits(path)
+        hits.assign(image_to_text=hits["image_to_text"] // 2).to_csv(path, index=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ContractError, match="3 problem") as error:
         CliRunner().invoke(report, [], catch_exceptions=False)

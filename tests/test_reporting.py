@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from ruamel.yaml import YAML
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
 from pipeline_lib.reporting.readme import (
@@ -63,13 +63,12 @@ def test_rows_are_means_over_seeds_with_their_spread(table):
     assert two["image_to_text_r1"] == 10.5
 
 
-def queries(ranks):
-    """Return the queries of images with these ranks, one caption each, found the same way."""
+def hits(ranks):
+    """Return the hits of images with these ranks, one caption each, found the same way."""
+    found = [sum(rank <= k for k in (1, 5, 10)) for rank in ranks]
     ids = [f"i{number}" for number in range(len(ranks))]
-    rows = {"query_id": ids, "image_id": ids, "rank": ranks, "right_id": "c", "wrong_id": "w"}
-    ways = ("image_to_text", "text_to_image")
-    tables = [pd.DataFrame(rows | {"direction": way}) for way in ways]
-    return pd.concat(tables).assign(seed=1, language="de")
+    rows = {"image_id": ids, "image_to_text": found, "text_to_image": found}
+    return pd.DataFrame(rows | {"language": "de", "seeds": 1, "captions": 1})
 
 
 def evaluations(baseline):
@@ -78,7 +77,7 @@ def evaluations(baseline):
 
 
 def test_markdown_and_headline_show_the_same_numbers(table):
-    found = {"one": queries([1] * 30), "two": queries([20] * 30)}
+    found = {"one": hits([1] * 30), "two": hits([20] * 30)}
     lines = markdown(beside_baseline(table, found, evaluations("one"))).splitlines()
     assert lines[0].endswith("| p, against `one` |")
     assert lines[2].endswith("| 190.0–212.0 | – |")
@@ -90,13 +89,13 @@ def test_markdown_and_headline_show_the_same_numbers(table):
 
 
 def test_recipes_are_tested_against_a_baseline_that_ran_on_the_same_queries(table):
-    found = {"one": queries([1, 1, 1, 20]), "two": queries([1, 1, 20, 20])}
+    found = {"one": hits([1, 1, 1, 20]), "two": hits([1, 1, 20, 20])}
     tested = beside_baseline(table, found, evaluations("one")).set_index("recipe")
     # Of the two labellings of the one image that differs, both are as extreme.
     assert tested.loc["two", "baseline_p"] == 1
     assert np.isnan(tested.loc["one", "baseline_p"])
     assert beside_baseline(table, found, evaluations("none"))["baseline_p"].isna().all()
-    found["one"] = queries([1, 1, 1])
+    found["one"] = hits([1, 1, 1])
     assert beside_baseline(table, found, evaluations("one"))["baseline_p"].isna().all()
 
 
@@ -175,7 +174,6 @@ def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
     Path("metrics/recipes/vse_de").mkdir(parents=True)
     Path("metrics/recipes/vse_de/retrieval.json").write_text(json.dumps(report([200.0])))
     Path("metrics/recipes/vse_de/sts.json").write_text(json.dumps({"reason": "German"}))
-    write_queries(queries([1, 2]), Path("data/queries/vse_de.parquet"))
     CliRunner().invoke(summarize, [], catch_exceptions=False)
     summary = pd.read_csv("metrics/summary.csv")
     assert summary["recipe"].tolist() == ["vse_de"]
@@ -213,12 +211,18 @@ def test_every_recipe_of_a_published_study_has_its_metrics(path):
     summary = pd.read_csv(folder / "summary.csv")
     recipes = {item.name for item in (folder / "recipes").iterdir()}
     assert set(summary["recipe"]) == recipes
+    locked = YAML(typ="safe").load((folder.parent / "dvc.lock").read_text(encoding="utf-8"))
     for recipe in recipes:
-        assert {item.name for item in (folder / "recipes" / recipe).iterdir()} == {
-            *(f"{task}.json" for task in REPORTS),
-            "model.json",
-            "training.csv",
-        }
+        home = folder / "recipes" / recipe
+        files = {item.relative_to(folder.parent).as_posix() for item in home.iterdir()}
+        names = {f"{task}.json" for task in REPORTS} | {"model.json", "training.csv"}
+        assert files >= {f"metrics/recipes/{recipe}/{name}" for name in names}
+        outs = [
+            out["path"]
+            for stage in ("train", "evaluate")
+            for out in locked["stages"][f"{stage}@{recipe}"]["outs"]
+        ]
+        assert files == {path for path in outs if path.startswith("metrics/")}
 
 
 def quality(bleu):

@@ -21,7 +21,9 @@ from pipeline_lib.settings.evaluations import Evaluations
 from stages.evaluate import main as evaluate
 
 SETTINGS = {
-    "retrieval": {"split": "val", "bootstrap_samples": 50, "confidence": 0.9, "seed": 1},
+    "retrieval": {
+        "split": "val", "bootstrap_samples": 50, "confidence": 0.9, "seed": 1, "fold_images": 1000,
+    },
     "translation": {
         "protocols": ["first", "exact"],
         "exact_annotations": ["caption", "translation"],
@@ -103,6 +105,20 @@ def test_german_at_the_wrong_images_fails_where_german_is_asked():
     assert scores["retrieval"]["de"]["text_to_image"]["r1"] == 0
     assert scores["translation"]["first"]["de-en"]["r1"] == 0
     assert scores["alignment"]["de-en"]["nearest_neighbour"]["p1"] == 0
+
+
+def test_large_pools_are_also_ranked_in_folds():
+    made = run()
+    images = tiny.IMAGES
+    for fold_images, folds in ((images, None), (images // 2, 2)):
+        retrieval = {**SETTINGS["retrieval"], "fold_images": fold_images}
+        settings = Evaluations.model_validate({**SETTINGS, "retrieval": retrieval})
+        report = REPORTS["retrieval"](Evaluated(**{**vars(made), "settings": settings}))
+        scores = report["per_seed"]["1"]["en"]
+        assert ("folds" in scores) == bool(folds)
+        if folds:
+            candidates = scores["folds"]["text_to_image"]["n_candidates"]
+            assert candidates == scores["text_to_image"]["n_candidates"] // folds
 
 
 def test_exact_translations_need_sources_and_protocols_stand_apart():
@@ -235,7 +251,8 @@ def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
         return {path.name: path.read_bytes() for path in files}
 
     first = outputs()
-    assert set(first) == {f"{task}.json" for task in REPORTS} | {"tried.parquet"}
+    reports = {f"{task}.json" for task in REPORTS}
+    assert set(first) == reports | {"tried.parquet", "images.csv"}
     assert outputs() == first
     assert json.loads(first["alignment.json"]) == {
         "reason": "lexicon 'none' is not of the recipe's languages"

@@ -26,7 +26,9 @@ from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.training.corpus import build_vocabulary
 from stages import rerank as stage
 
-RETRIEVAL = RetrievalEvaluation(split="test", bootstrap_samples=200, confidence=0.95, seed=1)
+RETRIEVAL = RetrievalEvaluation(
+    split="test", bootstrap_samples=200, confidence=0.95, seed=1, fold_images=1000
+)
 VALUES = {
     "translator": "toy",
     "dataset": "toy",

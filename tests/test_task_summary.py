@@ -33,7 +33,19 @@ WORDS = {
     "nearest_neighbour": scores("p1", 60.0, "n_queries"),
     "csls": scores("p1", 70.0, "n_queries"),
 }
+FOLDS = {
+    "folds": {
+        "image_to_text": scores("r1", 41.0, "n_queries") | scores("r5", 70.0, "n_queries")
+        | scores("r10", 80.0, "n_queries"),
+        "text_to_image": scores("r1", 31.0, "n_queries") | scores("r5", 60.0, "n_queries")
+        | scores("r10", 70.0, "n_queries"),
+    }
+}  # fmt: skip
 REPORTS = {
+    "retrieval": {
+        "one": {"per_seed": {"1": {"en": {}}}},
+        "two": {"per_seed": {seed: {"en": FOLDS, "de": {}} for seed in ("1", "2")}},
+    },
     "translation": {
         "one": {"reason": "one language"},
         "two": {"per_seed": {"1": translation(80.0), "2": translation(84.0)}},
@@ -96,11 +108,15 @@ def test_markdown_has_a_table_for_each_task_that_was_done(table):
         "| `two` | en→de | 100 | 40 % | 60.0 ± 0.0 (58.0–63.0) | 70.0 ± 0.0 (68.0–73.0) |",
     ):
         assert line in lines
+    cells = [f"{x:.1f} ± 0.0 ({x - 2:.1f}–{x + 3:.1f})" for x in (41, 70, 80, 31, 60, 70)]
+    assert f"| `two` | en | {' | '.join(cells)} |" in lines
+    assert sum("in folds" in line for line in lines) == 1
     assert "P@1" not in task_markdown(table[table["task"] != "alignment"])
 
 
 def test_nothing_done_is_an_empty_text():
-    nothing = task_table({"translation": {}, "sts": {}, "alignment": {"one": {"reason": "none"}}})
+    reports = {"retrieval": {}, "translation": {}, "sts": {}}
+    nothing = task_table({**reports, "alignment": {"one": {"reason": "none"}}})
     assert task_markdown(nothing) == ""
     assert task_headline(nothing) == {}
     published = pd.DataFrame(columns=COLUMNS)
@@ -116,6 +132,8 @@ kadar2019,7,Old,quoted,Rotman et al. 2018,,,de-en,translation_retrieval,r1,86.5
 calixto2017,2,A model,authors,,,two,en,sts,sts_pearson_2014,0.685
 mohammadshahi2019,1,A model,authors,,,two,en-de,alignment,alignment,66.91
 mohammadshahi2019,2,A model,authors,,,two,en-de,alignment,alignment,66.91
+mohammadshahi2019,3,A model,authors,,,two,en,retrieval_5x1k,t2i_r5,58.0
+mohammadshahi2019,3,A model,authors,,,two,en,retrieval_5x1k,t2i_median,2
 kadar2019,1,A model,authors,,,two,en,retrieval,i2t_r1,99.0
 """
 
@@ -134,10 +152,11 @@ def test_ours_stand_beside_what_papers_print(table, published):
         ("translation", "en-de", "exact"): 90.0,
         ("sts", "sts2014", "all"): 0.685,
         ("alignment", "en-de", "nearest_neighbour"): 66.91,
+        ("folds", "en", "text_to_image"): 58.0,
     }
-    assert printed["difference"].tolist() == pytest.approx([-8.0, 0.065, -6.91])
-    assert printed["tables"].tolist() == ["7", "2", "1, 2"]
-    assert set(printed["metric"]) == {"r1", "pearson", "p1"}
+    assert printed["difference"].tolist() == pytest.approx([-8.0, 0.065, -6.91, 2.0])
+    assert printed["tables"].tolist() == ["7", "2", "1, 2", "3"]
+    assert printed["metric"].tolist() == ["r1", "pearson", "p1", "r5"]
 
 
 def test_comparison_shows_what_ran_and_what_its_figures_quote(table, published):
@@ -147,6 +166,7 @@ def test_comparison_shows_what_ran_and_what_its_figures_quote(table, published):
         "| `two` | sts sts2014, all | 0.750 | 0.685 | +0.065 | calixto2017, table 2 |",
         "| `two` | alignment en-de, nearest neighbour | 60.0 | 66.9 | -6.9 "
         "| mohammadshahi2019, table 1, 2 |",
+        "| `two` | folds en, text to image R@5 | 60.0 | 58.0 | +2.0 | mohammadshahi2019, table 3 |",
         "| Old | translation en-de, exact | – | 85.5 | – "
         "| Rotman et al. 2018, by kadar2019, table 7 |",
     ]

@@ -1,4 +1,4 @@
-"""Every query of image-text retrieval on its own: what it found, and a paired test over them."""
+"""Every query of image-text retrieval on its own: its rank, and what it found."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,6 @@ import pandas as pd
 from pipeline_lib.contract.queries import DIRECTIONS
 from pipeline_lib.evaluation.pools import RankedPool
 from pipeline_lib.evaluation.ranking import Scores
-from pipeline_lib.evaluation.retrieval import CUTOFFS
-from pipeline_lib.evaluation.significance import randomisation_test
 
 _CHUNK = 1024
 """Queries that are scored against all candidates at a time."""
@@ -62,43 +60,6 @@ def best_candidates(
     return found[0], found[1]
 
 
-def image_contributions(queries: pd.DataFrame, language: str) -> pd.Series:
-    """Return what each image adds to the sum of recalls, in per cent; together they are that sum.
-
-    Args:
-        queries: Table of one recipe (contract.queries.QUERIES).
-        language: Whose queries count.
-    """
-    asked = queries[queries["language"] == language]
-    hits = (asked["rank"].to_numpy()[:, None] <= np.array(CUTOFFS)).sum(axis=1)
-    queries_and_seeds = asked.groupby("direction")["rank"].transform("size")
-    return (100 * hits / queries_and_seeds).groupby(asked["image_id"]).sum()
-
-
-def paired_p(
-    queries: pd.DataFrame, baseline: pd.DataFrame, language: str, permutations: int, seed: int
-) -> float:
-    """Test whether two recipes differ in the sum of recalls, paired over images.
-
-    Args:
-        queries: Table of one recipe (contract.queries.QUERIES).
-        baseline: Table of the other.
-        language: Whose queries count.
-        permutations: How many times to swap the recipes on images at random.
-        seed: Of the swaps.
-
-    Returns:
-        The two-sided p-value; NaN where the two have not the same queries.
-    """
-    asked = [_asked(table, language) for table in (queries, baseline)]
-    if not asked[0] or asked[0] != asked[1]:
-        return float("nan")
-    sides = [
-        image_contributions(table, language).to_numpy()[:, None] for table in (queries, baseline)
-    ]
-    return randomisation_test(*sides, _total, permutations, seed)
-
-
 def _both_ways(pool: RankedPool, scores: Scores) -> list[pd.DataFrame]:
     caption_ids = pool.captions["caption_id"].to_numpy()
     images = pool.image_ids, pool.image_ids, np.arange(len(pool.image_ids)), pool.images
@@ -127,12 +88,3 @@ def _direction(asked: tuple, offered: tuple, scores: Scores, ranks: np.ndarray) 
             "wrong_id": np.where(wrong < 0, None, candidate_ids[wrong]),
         }
     )
-
-
-def _asked(queries: pd.DataFrame, language: str) -> set[tuple[str, str]]:
-    rows = queries[queries["language"] == language]
-    return {*zip(rows["direction"], rows["query_id"], strict=True)}
-
-
-def _total(totals: np.ndarray) -> np.ndarray:
-    return totals[:, 0]

@@ -12,7 +12,7 @@ from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.alignment import translation_precision
 from pipeline_lib.evaluation.evaluated import Evaluated
-from pipeline_lib.evaluation.pools import RankedPool
+from pipeline_lib.evaluation.pools import RankedPool, ranks_in_folds
 from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.sts import cosines, overlapping, sts_scores
@@ -28,14 +28,21 @@ def retrieval_report(run: Evaluated) -> Report:
 
     Returns:
         ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
-        :func:`retrieval.summarise`.
+        :func:`retrieval.summarise`; those of a large pool have the same in ``folds``, ranked in
+        parts (see pools.ranks_in_folds).
     """
 
-    def score(seed: int) -> Report:
-        pools = run.ranked[seed].items()
-        return {language: summarise(pool.ranks, **run.bootstrap) for language, pool in pools}
+    def summary(pool: RankedPool) -> Report:
+        whole = summarise(pool.ranks, **run.bootstrap)
+        if len(pool.images) < 2 * fold_images:
+            return whole
+        folds = ranks_in_folds(pool, fold_images, run.scores)
+        return {**whole, "folds": summarise(folds, **run.bootstrap)}
 
-    split = run.settings.retrieval.split
+    def score(seed: int) -> Report:
+        return {language: summary(pool) for language, pool in run.ranked[seed].items()}
+
+    split, fold_images = run.settings.retrieval.split, run.settings.retrieval.fold_images
     return {"split": split, "pools": dict(run.pools), "per_seed": _per_seed(run, score)}
 
 

@@ -21,11 +21,13 @@ class RetrievalRanks:
         image_to_text: One rank per image ``[images]``: the best-ranked of its captions.
         text_to_image: One rank per caption ``[captions]``.
         caption_image: Position of each caption's image among the images ``[captions]``.
+        folds: Parts of about equal size that the pool was ranked in, each on its own.
     """
 
     image_to_text: np.ndarray
     text_to_image: np.ndarray
     caption_image: np.ndarray
+    folds: int = 1
 
 
 def retrieval_scores(
@@ -107,8 +109,12 @@ def summarise(
     total = bootstrap_interval(draws.sum(axis=1), confidence)
     k = len(CUTOFFS)
     return {
-        "image_to_text": direction_scores(ranks.image_to_text, intervals[:k], n_captions),
-        "text_to_image": direction_scores(ranks.text_to_image, intervals[k:], n_images),
+        "image_to_text": direction_scores(
+            ranks.image_to_text, intervals[:k], n_captions // ranks.folds
+        ),
+        "text_to_image": direction_scores(
+            ranks.text_to_image, intervals[k:], n_images // ranks.folds
+        ),
         "sum_of_recalls": float(values.sum()),
         "sum_of_recalls_interval": total.tolist(),
         "mean_recall": float(values.mean()),

@@ -18,12 +18,12 @@ COLUMNS = [
 ]  # fmt: skip
 """Columns of published.csv."""
 
-_WAYS = {"image_to_text": "i2t", "text_to_image": "t2i"}
+WAYS = {"image_to_text": "i2t", "text_to_image": "t2i"}
+"""How published.csv begins the metrics of each direction."""
+
 SCORES = {
-    **{
-        f"{short}_{recall}": f"{way}_{recall}" for way, short in _WAYS.items() for recall in RECALLS
-    },
-    **{f"{short}_median": f"{way}_median_rank" for way, short in _WAYS.items()},
+    **{f"{short}_{recall}": f"{way}_{recall}" for way, short in WAYS.items() for recall in RECALLS},
+    **{f"{short}_median": f"{way}_median_rank" for way, short in WAYS.items()},
     "sum_of_recalls": "sum_of_recalls",
     "mean_recall": "mean_recall",
 }

@@ -2,8 +2,9 @@
 
 import pandas as pd
 
+from pipeline_lib.reporting.published import WAYS
 from pipeline_lib.reporting.summary import table_line
-from pipeline_lib.reporting.tasks import KEY
+from pipeline_lib.reporting.tasks import FOLDS, KEY
 
 _STS = "sts_pearson_"
 _FIGURES = {
@@ -14,6 +15,9 @@ _FIGURES = {
     "alignment": ("alignment", "nearest_neighbour", "p1"),
 }
 """Task, variant and metric of the summary by the task of published.csv."""
+
+_FOLDS = "retrieval_5x1k"
+_DIRECTIONS = {short: way for way, short in WAYS.items()}
 
 
 def tasks_beside_published(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -62,15 +66,24 @@ def task_comparison(table: pd.DataFrame, published: pd.DataFrame) -> str:
 
 def _printed(published: pd.DataFrame) -> pd.DataFrame:
     """Return the figures of the other tasks, named as the summary names them."""
-    known = published[published["task"].isin(_FIGURES)]
+    folds = (published["task"] == _FOLDS) & published["metric"].str.match("(i2t|t2i)_r")
+    known = published[published["task"].isin(_FIGURES) | folds]
     sets = "sts" + known["metric"].str.removeprefix(_STS)
-    names = [_FIGURES[task] for task in known["task"]]
+    names = [_figure(*pair) for pair in zip(known["task"], known["metric"], strict=True)]
     figures = pd.DataFrame(names, index=known.index, columns=["task", "variant", "metric"])
     return known.assign(
         **figures,
         item=known["language"].where(known["task"] != "sts", sets),
         published=known["value"],
     )
+
+
+def _figure(task: str, metric: str) -> tuple[str, str, str]:
+    """Return task, variant and metric of the summary; published.csv writes ``i2t_r1`` for folds."""
+    if task != _FOLDS:
+        return _FIGURES[task]
+    way, recall = metric.split("_")
+    return FOLDS, _DIRECTIONS[way], recall
 
 
 def _once(printed: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
@@ -94,7 +107,8 @@ def _quoted(ours: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
 
 
 def _name(row: pd.Series) -> str:
-    return f"{row['task']} {row['item']}, {row['variant'].replace('_', ' ')}"
+    recall = f" R@{row['metric'][1:]}" if row["task"] == FOLDS else ""
+    return f"{row['task']} {row['item']}, {row['variant'].replace('_', ' ')}{recall}"
 
 
 def _decimals(task: str) -> int:

@@ -28,11 +28,13 @@ from pipeline_lib.reporting.svg import bar_chart, interval_chart
 from pipeline_lib.reporting.tables import FILES, Table, html_table
 from pipeline_lib.reporting.task_tables import (
     alignment_table,
+    fold_table,
     hub_table,
     kind_table,
     sts_table,
     translation_table,
 )
+from pipeline_lib.reporting.tasks import fold_reports
 from pipeline_lib.reporting.translator_tables import reranking_table, translator_table
 from pipeline_lib.reporting.verdicts import LANGUAGES, chance, estimate, evidence, sentence
 
@@ -62,6 +64,7 @@ def report_tables(results: Results) -> list[Table]:
     best = [(str(verdict.best["recipe"]), verdict.language) for verdict in results.verdicts]
     tables = [
         retrieval_table(results.summary),
+        fold_table(fold_reports(results.tasks["retrieval"])),
         language_table(results.summary),
         published_table(results.compared),
         published_task_table(results.compared_tasks),
@@ -118,7 +121,7 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
     def table(name: str) -> list[Child]:
         return _table(tables[name]) if name in tables else []
 
-    yield "scores", "Scores", [*_score_charts(results), *table("retrieval")]
+    yield "scores", "Scores", [*_score_charts(results), *table("retrieval"), *table("folds")]
     yield "published", "Beside the papers", [*table("published"), *table("published_tasks")]
     yield "beta", "Weight of the image", _panels(beta_charts(results))
     yield "languages", "Languages", [*table("languages"), *_panels(language_charts(results))]

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import read_captions, read_images
-from pipeline_lib.evaluation.queries import image_contributions
+from pipeline_lib.evaluation.hits import image_contributions, read_hits
 from pipeline_lib.reporting.gallery import Shown
 from pipeline_lib.reporting.published import beside_published, read_published
 from pipeline_lib.reporting.published_tasks import tasks_beside_published
@@ -45,7 +45,7 @@ class Results:
         translators: Report by translator.
         rerankings: Report by re-ranking.
         published: What papers print (published.read_published).
-        queries: What became of every query, by recipe (contract.queries.QUERIES).
+        hits: Of every image, by recipe (hits.HITS).
     """
 
     settings: Settings
@@ -58,7 +58,7 @@ class Results:
     translators: Mapping[str, dict]
     rerankings: Mapping[str, dict]
     published: pd.DataFrame
-    queries: Mapping[str, pd.DataFrame]
+    hits: Mapping[str, pd.DataFrame]
 
     @cached_property
     def recipes(self) -> dict[str, AnyRecipe]:
@@ -94,7 +94,7 @@ class Results:
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """Who is best in each language."""
-        return verdicts(self.summary, self.queries, self.settings.evaluations.retrieval)
+        return verdicts(self.summary, self.hits, self.settings.evaluations.retrieval)
 
 
 def read_results(settings: Settings, params: Path, graph: Path) -> Results:
@@ -119,9 +119,9 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
         translators=read_reports(Path("metrics/translators")),
         rerankings=read_reports(Path("metrics/rerankings")),
         published=read_published(Path("published.csv")),
-        queries={name: read_queries(Path(f"data/queries/{name}.parquet")) for name in scored},
+        hits=of_recipes("images.csv", read_hits),
     )
-    raise_problems("data/queries", _disagreements(results))
+    raise_problems("metrics/recipes", _disagreements(results))
     return results
 
 
@@ -151,7 +151,7 @@ def _shown(results: Results, name: str, language: str) -> Shown:
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
     folder = Path(settings.extractors[recipe.features].images)
-    queries = results.queries[name]
+    queries = read_queries(Path(f"data/queries/{name}.parquet"))
     own = (queries["language"] == language) & (queries["seed"] == recipe.seeds[0])
     captions = captions[captions["language"] == language]
     return Shown(
@@ -164,12 +164,12 @@ def _shown(results: Results, name: str, language: str) -> Shown:
 
 
 def _disagreements(results: Results) -> Iterator[str]:
-    """Yield each recipe and language whose queries do not add up to its score."""
-    for _, row in results.summary.iterrows():
+    """Yield each recipe and language whose images do not add up to its score."""
+    for _, row in results.summary[results.summary["recipe"].isin(results.hits)].iterrows():
         name, language, scored = (row[k] for k in ("recipe", "language", "sum_of_recalls"))
-        added = image_contributions(results.queries[name], language).sum()
+        added = image_contributions(results.hits[name], language).sum()
         if abs(added - scored) > _ROUNDING:
             yield (
-                f"{name}.parquet: expected ranks in {language} that give the sum of recalls of "
+                f"{name}/images.csv: expected hits in {language} that give the sum of recalls of "
                 f"retrieval.json, {scored:.2f}; found {added:.2f}. Run dvc repro evaluate@{name}."
             )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.evaluation.queries import paired_p
+from pipeline_lib.evaluation.hits import paired_p
 from pipeline_lib.settings.evaluations import Evaluations
 
 DIRECTIONS = {"image_to_text": "I→T", "text_to_image": "T→I"}
@@ -33,25 +33,25 @@ def summary_table(reports: Mapping[str, dict], papers: Mapping[str, str]) -> pd.
 
 
 def beside_baseline(
-    table: pd.DataFrame, queries: Mapping[str, pd.DataFrame], settings: Evaluations
+    table: pd.DataFrame, hits: Mapping[str, pd.DataFrame], settings: Evaluations
 ) -> pd.DataFrame:
     """Return the table with paired tests of each recipe's sum of recalls against the baseline's.
 
     Args:
         table: Of :func:`summary_table`.
-        queries: What became of every query (contract.queries.QUERIES), by recipe that ran.
+        hits: Of every image (hits.HITS), by recipe.
         settings: Name of the baseline; number of permutations, and their seed.
 
     Returns:
         ``table``, the ``baseline`` and ``baseline_p``, two-sided: empty for the baseline itself,
-        and where it did not run or has not the same queries.
+        and where one of the two has no hits or not the same queries.
     """
     baseline, bootstrap = settings.baseline, settings.retrieval
 
     def p(row: pd.Series) -> float:
-        if row["recipe"] == baseline or baseline not in queries:
+        if row["recipe"] == baseline or not {row["recipe"], baseline} <= hits.keys():
             return np.nan
-        sides = queries[row["recipe"]], queries[baseline]
+        sides = hits[row["recipe"]], hits[baseline]
         return paired_p(*sides, row["language"], bootstrap.bootstrap_samples, bootstrap.seed)
 
     return table.assign(baseline=baseline, baseline_p=[p(row) for _, row in table.iterrows()])

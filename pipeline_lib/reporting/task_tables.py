@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline_lib.reporting.study_tables import NOTHING
+from pipeline_lib.reporting.summary import DIRECTIONS
 from pipeline_lib.reporting.tables import Table
 
 Reports = Mapping[str, dict]
@@ -53,6 +54,17 @@ def translation_table(reports: Reports) -> Table | None:
         "recalls in %"
     )
     return _table("translation", title, ["recipe", "languages"], columns, entries)
+
+
+def fold_table(reports: Reports) -> Table | None:
+    """Return image-text retrieval in folds of large pools (tasks.fold_reports)."""
+    columns = [
+        Column(f"{arrow} {header}", (way, key))
+        for way, arrow in DIRECTIONS.items()
+        for header, key in _RECALLS
+    ]
+    title = "Image–text retrieval in folds, each ranked on its own: recalls in %"
+    return _table("folds", title, ["recipe", "language"], columns, _entries(reports))
 
 
 def sts_table(reports: Reports) -> Table | None:

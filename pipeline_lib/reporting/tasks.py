@@ -5,16 +5,28 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.reporting.summary import table_line
+from pipeline_lib.reporting.summary import DIRECTIONS, table_line
 
-METRICS = {"translation": ("r1",), "sts": ("pearson", "spearman"), "alignment": ("p1",)}
+FOLDS = "folds"
+"""Image-text retrieval in folds, which stands in the report of retrieval."""
+
+METRICS = {
+    "translation": ("r1",),
+    "sts": ("pearson", "spearman"),
+    "alignment": ("p1",),
+    FOLDS: ("r1", "r5", "r10"),
+}
 """Scores of each task that the summary holds; the report of a recipe holds them all."""
 
-KEY = ["recipe", "task", "item", "variant", "metric"]
-"""What names a figure. ``item`` is a direction (``en-de``) or a scored set; ``variant`` a protocol
-of translation, a subset of the scored pairs, or how neighbours of words are found."""
+REPORTED = ("retrieval", "translation", "sts", "alignment")
+"""Tasks whose reports these scores stand in."""
 
-_COUNTS = {"translation": "n_queries", "sts": "n_pairs", "alignment": "n_queries"}
+KEY = ["recipe", "task", "item", "variant", "metric"]
+"""What names a figure. ``item`` is a direction (``en-de``), a scored set or a language; ``variant``
+a protocol of translation, a subset of the scored pairs, how neighbours of words are found, or a
+direction between images and captions."""
+
+_COUNTS = {**dict.fromkeys(METRICS, "n_queries"), "sts": "n_pairs"}
 _COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries", "learnt"]
 
 
@@ -22,20 +34,43 @@ def task_table(reports: Mapping[str, Mapping[str, dict]]) -> pd.DataFrame:
     """Return one row per figure.
 
     Args:
-        reports: Reports (evaluation.reports) by task and recipe.
+        reports: Reports (evaluation.reports) by task of :data:`REPORTED` and recipe.
 
     Returns:
         Columns :data:`KEY`, ``seeds``, ``value`` (mean over seeds), ``sd`` (empty for one seed),
         ``low`` and ``high`` (mean of the seeds' bounds), ``queries``, and ``learnt``, the share of
         tested words that were learnt from. Recalls, precisions and that share are in per cent.
     """
+    every = {**reports, FOLDS: fold_reports(reports["retrieval"])}
     rows = [
         {"recipe": recipe, "task": task, "learnt": report.get("learnt"), **row}
         for task in METRICS
-        for recipe, report in reports[task].items()
+        for recipe, report in every[task].items()
         for row in _figures(task, list(report.get("per_seed", {}).values()))
     ]
     return pd.DataFrame(rows, columns=_COLUMNS).astype({"learnt": float})
+
+
+def fold_reports(retrieval: Mapping[str, dict]) -> dict[str, dict]:
+    """Return the scores in folds of the recipes that have any, in the form of a task's reports.
+
+    Args:
+        retrieval: Report of each recipe (evaluation.reports.retrieval_report).
+    """
+    return {
+        recipe: {
+            "per_seed": {
+                seed: {
+                    language: {way: scores[FOLDS][way] for way in DIRECTIONS}
+                    for language, scores in languages.items()
+                    if FOLDS in scores
+                }
+                for seed, languages in report["per_seed"].items()
+            }
+        }
+        for recipe, report in retrieval.items()
+        if any(FOLDS in scores for seed in report["per_seed"].values() for scores in seed.values())
+    }
 
 
 def task_headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -147,7 +182,27 @@ def _alignment(rows: pd.DataFrame) -> str:
     )
 
 
-_FORMS = {"translation": _translation, "sts": _sts, "alignment": _alignment}
+def _folds(rows: pd.DataFrame) -> str:
+    lines = []
+    for (recipe, language), group in rows.groupby(["recipe", "item"], sort=False):
+        figures = group.set_index(["variant", "metric"])
+        cells = [
+            _score(figures.loc[way, recall]) for way in DIRECTIONS for recall in METRICS[FOLDS]
+        ]
+        lines.append([f"`{recipe}`", language, *cells])
+    return _table(
+        "Large pools in folds, each ranked on its own: recalls in %.",
+        [
+            "recipe",
+            "language",
+            *(f"{way} R@{k}" for way in DIRECTIONS.values() for k in (1, 5, 10)),
+        ],
+        2,
+        lines,
+    )
+
+
+_FORMS = {"translation": _translation, "sts": _sts, "alignment": _alignment, FOLDS: _folds}
 
 
 def _table(title: str, header: list[str], labels: int, lines: list[list[str]]) -> str:

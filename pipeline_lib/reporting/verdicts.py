@@ -6,7 +6,7 @@ from math import comb
 
 import pandas as pd
 
-from pipeline_lib.evaluation.queries import image_contributions, paired_p
+from pipeline_lib.evaluation.hits import image_contributions, paired_p
 from pipeline_lib.evaluation.retrieval import CUTOFFS
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_totals
 from pipeline_lib.reporting.markup import Child, code, element
@@ -46,13 +46,13 @@ class Verdict:
 
 
 def verdicts(
-    summary: pd.DataFrame, queries: Mapping[str, pd.DataFrame], settings: RetrievalEvaluation
+    summary: pd.DataFrame, hits: Mapping[str, pd.DataFrame], settings: RetrievalEvaluation
 ) -> list[Verdict]:
     """Find the best recipe of every pool by the sum of recalls.
 
     Args:
         summary: Of summary.summary_table, with the ``dataset`` that each recipe is scored on.
-        queries: Of every recipe (contract.queries.QUERIES).
+        hits: Of every image (hits.HITS), by recipe.
         settings: Bootstrap settings; there are as many permutations as resamples.
 
     Returns:
@@ -62,7 +62,7 @@ def verdicts(
     for (_, language), rows in summary.groupby(["dataset", "language"], sort=False):
         ranked = rows.sort_values("sum_of_recalls", ascending=False, kind="stable")
         best, *others = (row for _, row in ranked.iterrows())
-        lead = _lead(best, others[0], language, queries, settings) if others else None
+        lead = _lead(best, others[0], language, hits, settings) if others else None
         found.append(Verdict(str(language), best, lead))
     return found
 
@@ -109,10 +109,10 @@ def _lead(
     best: pd.Series,
     second: pd.Series,
     language: str,
-    queries: Mapping[str, pd.DataFrame],
+    hits: Mapping[str, pd.DataFrame],
     settings: RetrievalEvaluation,
 ) -> Lead:
-    asked = [queries[row["recipe"]] for row in (best, second)]
+    asked = [hits[row["recipe"]] for row in (best, second)]
     # Both are sorted by image id, so that rows are pairs.
     a, b = (image_contributions(table, language).to_numpy()[:, None] for table in asked)
     draws = bootstrap_totals(a - b, settings.bootstrap_samples, settings.seed)[:, 0]

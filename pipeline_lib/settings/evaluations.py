@@ -16,12 +16,15 @@ class RetrievalEvaluation(Strict):
         bootstrap_samples: Draws of the images, or of another unit; and permutations of a test.
         confidence: Level of the intervals.
         seed: Of draws and permutations.
+        fold_images: Larger pools are also ranked in folds of about so many images, as COCO's 5,000
+            test images are in five of 1,000.
     """
 
     split: str
     bootstrap_samples: Count
     confidence: Annotated[float, Field(gt=0, lt=1)]
     seed: int
+    fold_images: Count
 
     @property
     def bootstrap(self) -> dict[str, float]:
