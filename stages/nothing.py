@@ -25,6 +25,7 @@ def main() -> None:
         ("data/models/none", "No model: training starts from weights drawn at random.\n"),
         ("data/translators/none", "No translator.\n"),
         ("data/rerankings/none", "No re-ranked translations.\n"),
+        ("data/translated_queries/none", "No translated queries.\n"),
     ):
         with publish(Path(path)) as folder:
             folder.mkdir()

@@ -11,6 +11,7 @@ from pipeline_lib.evaluation.hits import read_hits
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.published import beside_published, comparison, read_published
 from pipeline_lib.reporting.published_tasks import task_comparison, tasks_beside_published
+from pipeline_lib.reporting.reports import read_reports
 from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
 from pipeline_lib.reporting.tasks import REPORTED, task_headline, task_markdown, task_table
 from pipeline_lib.settings.study import load_settings
@@ -35,7 +36,9 @@ def main() -> None:
     hits = {name: read_hits(path) for name, path in _files("images.csv", ran).items()}
     compared = beside_baseline(summary_table(ran, papers), hits, settings.evaluations)
     table = beside_published(compared, published)
-    tasks = tasks_beside_published(task_table(reports), published)
+    tasks = tasks_beside_published(
+        task_table(reports, read_reports(Path("metrics/translated_queries"))), published
+    )
     parts = [
         markdown(table),
         comparison(table, published),

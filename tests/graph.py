@@ -25,6 +25,7 @@ SECTIONS = {
     "recipes": ["papers", "departures", "recipes"],
     "rerankings": ["rerankings"],
     "synthesis": ["translators", "translations"],
+    "translated_queries": ["translated_queries"],
     "text": ["tokenizers", "word_vectors", "lexicons"],
 }
 """Sections of params.yaml that each module of settings describes."""

@@ -33,7 +33,7 @@ def write_study(folder):
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     params["evaluations"]["baseline"] = "kadar_en"
-    params["pseudopairs"] = params["rerankings"] = {}
+    params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     captions = _captions()

@@ -229,7 +229,7 @@ def study(tmp_path, monkeypatch):
     content["recipes"] = {"tried": row}
     content["papers"] = {"kadar2019": {}}
     content["departures"] = {}
-    content["pseudopairs"] = content["rerankings"] = {}
+    content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}
     content["evaluations"] = SETTINGS | {"alignment": {"lexicon": "none", "csls_neighbours": 2}}
     monkeypatch.chdir(tmp_path)
     with open("params.yaml", "w", encoding="utf-8") as file:

@@ -60,9 +60,24 @@ REPORTS = {
 }  # fmt: skip
 
 
+QUERIES = {"n_queries": 100}
+TRANSLATED = {
+    "any_name": {
+        "recipe": "two",
+        "source_language": "de",
+        "target_language": "en",
+        "per_seed": {
+            seed: scores("sum_of_recalls", value, "n") | scores("mean_recall", value / 6, "n")
+            | {"text_to_image": QUERIES}
+            for seed, value in (("1", 120.0), ("2", 132.0))
+        },
+    }
+}  # fmt: skip
+
+
 @pytest.fixture
 def table():
-    return task_table(REPORTS)
+    return task_table(REPORTS, TRANSLATED)
 
 
 def test_a_figure_is_the_mean_over_seeds_with_its_spread(table):
@@ -110,13 +125,14 @@ def test_markdown_has_a_table_for_each_task_that_was_done(table):
         assert line in lines
     cells = [f"{x:.1f} ± 0.0 ({x - 2:.1f}–{x + 3:.1f})" for x in (41, 70, 80, 31, 60, 70)]
     assert f"| `two` | en | {' | '.join(cells)} |" in lines
+    assert "| `two` | de→en | 126.0 ± 8.5 (124.0–129.0) | 21.0 ± 1.4 (19.0–24.0) |" in lines
     assert sum("in folds" in line for line in lines) == 1
     assert "P@1" not in task_markdown(table[table["task"] != "alignment"])
 
 
 def test_nothing_done_is_an_empty_text():
     reports = {"retrieval": {}, "translation": {}, "sts": {}}
-    nothing = task_table({**reports, "alignment": {"one": {"reason": "none"}}})
+    nothing = task_table({**reports, "alignment": {"one": {"reason": "none"}}}, {})
     assert task_markdown(nothing) == ""
     assert task_headline(nothing) == {}
     published = pd.DataFrame(columns=COLUMNS)
@@ -134,6 +150,7 @@ mohammadshahi2019,1,A model,authors,,,two,en-de,alignment,alignment,66.91
 mohammadshahi2019,2,A model,authors,,,two,en-de,alignment,alignment,66.91
 mohammadshahi2019,3,A model,authors,,,two,en,retrieval_5x1k,t2i_r5,58.0
 mohammadshahi2019,3,A model,authors,,,two,en,retrieval_5x1k,t2i_median,2
+kim2020,4,A model,authors,,,two,de,translated_query_retrieval,mean_recall,48.5
 kadar2019,1,A model,authors,,,two,en,retrieval,i2t_r1,99.0
 """
 
@@ -153,10 +170,11 @@ def test_ours_stand_beside_what_papers_print(table, published):
         ("sts", "sts2014", "all"): 0.685,
         ("alignment", "en-de", "nearest_neighbour"): 66.91,
         ("folds", "en", "text_to_image"): 58.0,
+        ("translated_queries", "de", "en"): 48.5,
     }
-    assert printed["difference"].tolist() == pytest.approx([-8.0, 0.065, -6.91, 2.0])
-    assert printed["tables"].tolist() == ["7", "2", "1, 2", "3"]
-    assert printed["metric"].tolist() == ["r1", "pearson", "p1", "r5"]
+    assert printed["difference"].tolist() == pytest.approx([-8.0, 0.065, -6.91, 2.0, -27.5])
+    assert printed["tables"].tolist() == ["7", "2", "1, 2", "3", "4"]
+    assert printed["metric"].tolist() == ["r1", "pearson", "p1", "r5", "mean_recall"]
 
 
 def test_comparison_shows_what_ran_and_what_its_figures_quote(table, published):
@@ -167,6 +185,7 @@ def test_comparison_shows_what_ran_and_what_its_figures_quote(table, published):
         "| `two` | alignment en-de, nearest neighbour | 60.0 | 66.9 | -6.9 "
         "| mohammadshahi2019, table 1, 2 |",
         "| `two` | folds en, text to image R@5 | 60.0 | 58.0 | +2.0 | mohammadshahi2019, table 3 |",
+        "| `two` | translated_queries de, en | 21.0 | 48.5 | -27.5 | kim2020, table 4 |",
         "| Old | translation en-de, exact | – | 85.5 | – "
         "| Rotman et al. 2018, by kadar2019, table 7 |",
     ]

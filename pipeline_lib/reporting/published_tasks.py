@@ -4,7 +4,7 @@ import pandas as pd
 
 from pipeline_lib.reporting.published import WAYS
 from pipeline_lib.reporting.summary import table_line
-from pipeline_lib.reporting.tasks import FOLDS, KEY
+from pipeline_lib.reporting.tasks import FOLDS, KEY, TRANSLATED
 
 _STS = "sts_pearson_"
 _FIGURES = {
@@ -13,6 +13,8 @@ _FIGURES = {
     "sts": ("sts", "all", "pearson"),
     # Mohammadshahi et al. 2019 state no retrieval rule; this is the plain one.
     "alignment": ("alignment", "nearest_neighbour", "p1"),
+    # Kim et al. 2020, table 4b: into English.
+    "translated_query_retrieval": (TRANSLATED, "en", "mean_recall"),
 }
 """Task, variant and metric of the summary by the task of published.csv."""
 

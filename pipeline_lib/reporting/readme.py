@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 from pipeline_lib.publishing import publish
+from pipeline_lib.reporting.reports import read_reports
 from pipeline_lib.reporting.tables import markdown_table
-from pipeline_lib.reporting.translator_tables import read_reports, translator_table
+from pipeline_lib.reporting.translator_tables import translator_table
 
 README = Path("README.md")
 TABLES = {

@@ -32,6 +32,7 @@ from pipeline_lib.reporting.task_tables import (
     hub_table,
     kind_table,
     sts_table,
+    translated_query_table,
     translation_table,
 )
 from pipeline_lib.reporting.tasks import fold_reports
@@ -77,6 +78,7 @@ def report_tables(results: Results) -> list[Table]:
         kind_table(results.tasks["probes"], best),
         translator_table(results.translators),
         reranking_table(results.rerankings),
+        translated_query_table(results.translated_queries),
     ]
     return [table for table in tables if table]
 
@@ -136,7 +138,11 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
         ],
     )
     yield "pseudopairs", "Pseudopairs", [*_reuse_charts(results), *table("pseudopairs")]
-    yield "machine", "Machine translation", [*table("translators"), *table("rerankings")]
+    yield (
+        "machine",
+        "Machine translation",
+        [*table("translators"), *table("rerankings"), *table("translated_queries")],
+    )
     yield "gallery", "What the best models find", _gallery(results, shown)
     yield "probes", "Hubs and hard captions", [*table("hubs"), *table("kinds")]
     yield "training", "Training", [*_training(results), *table("models")]

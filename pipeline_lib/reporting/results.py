@@ -16,9 +16,9 @@ from pipeline_lib.evaluation.hits import image_contributions, read_hits
 from pipeline_lib.reporting.gallery import Shown
 from pipeline_lib.reporting.published import beside_published, read_published
 from pipeline_lib.reporting.published_tasks import tasks_beside_published
+from pipeline_lib.reporting.reports import read_reports
 from pipeline_lib.reporting.summary import summary_table
 from pipeline_lib.reporting.tasks import task_table
-from pipeline_lib.reporting.translator_tables import read_reports
 from pipeline_lib.reporting.verdicts import Verdict, verdicts
 from pipeline_lib.settings.recipes import AnyRecipe
 from pipeline_lib.settings.study import Settings
@@ -44,6 +44,7 @@ class Results:
         pseudopairs: Report by pseudopair set.
         translators: Report by translator.
         rerankings: Report by re-ranking.
+        translated_queries: Report by entry of this section.
         published: What papers print (published.read_published).
         hits: Of every image, by recipe (hits.HITS).
     """
@@ -57,6 +58,7 @@ class Results:
     pseudopairs: Mapping[str, dict]
     translators: Mapping[str, dict]
     rerankings: Mapping[str, dict]
+    translated_queries: Mapping[str, dict]
     published: pd.DataFrame
     hits: Mapping[str, pd.DataFrame]
 
@@ -89,7 +91,9 @@ class Results:
     @cached_property
     def compared_tasks(self) -> pd.DataFrame:
         """Figures of the other tasks with what papers print."""
-        return tasks_beside_published(task_table(self.tasks), self.published)
+        return tasks_beside_published(
+            task_table(self.tasks, self.translated_queries), self.published
+        )
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
@@ -118,6 +122,7 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
         pseudopairs=read_reports(Path("metrics/pseudopairs")),
         translators=read_reports(Path("metrics/translators")),
         rerankings=read_reports(Path("metrics/rerankings")),
+        translated_queries=read_reports(Path("metrics/translated_queries")),
         published=read_published(Path("published.csv")),
         hits=of_recipes("images.csv", read_hits),
     )

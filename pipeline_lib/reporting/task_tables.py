@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pipeline_lib.reporting.reports import Reports
 from pipeline_lib.reporting.study_tables import NOTHING
 from pipeline_lib.reporting.summary import DIRECTIONS
 from pipeline_lib.reporting.tables import Table
-
-Reports = Mapping[str, dict]
-"""Report of one task by recipe (evaluation.reports)."""
 
 Entry = tuple[str, str, Mapping[str, object]]
 """Recipe, what it is compared in, and its scores."""
@@ -58,13 +56,23 @@ def translation_table(reports: Reports) -> Table | None:
 
 def fold_table(reports: Reports) -> Table | None:
     """Return image-text retrieval in folds of large pools (tasks.fold_reports)."""
-    columns = [
-        Column(f"{arrow} {header}", (way, key))
-        for way, arrow in DIRECTIONS.items()
-        for header, key in _RECALLS
-    ]
     title = "Image–text retrieval in folds, each ranked on its own: recalls in %"
-    return _table("folds", title, ["recipe", "language"], columns, _entries(reports))
+    return _table("folds", title, ["recipe", "language"], _both_ways(), _entries(reports))
+
+
+def translated_query_table(reports: Reports) -> Table | None:
+    """Return retrieval by captions that a machine translates into the model's language."""
+    columns = [*_both_ways(), Column("sum of recalls", ("sum_of_recalls",))]
+    entries = [
+        (
+            report["recipe"],
+            f"{report['source_language']}→{report['target_language']}",
+            mean_over_seeds(list(report["per_seed"].values())),
+        )
+        for report in reports.values()
+    ]
+    title = "Captions that are translated into the model's language and query it: recalls in %"
+    return _table("translated_queries", title, ["recipe", "translated"], columns, entries)
 
 
 def sts_table(reports: Reports) -> Table | None:
@@ -134,6 +142,14 @@ def kind_table(reports: Reports, best: Sequence[tuple[str, str]]) -> Table | Non
 
 _KINDS = (("caption_length", "tokens"), ("rarest_word", "rarest word seen"))
 _RECALLS = (("R@1", "r1"), ("R@5", "r5"), ("R@10", "r10"))
+
+
+def _both_ways() -> list[Column]:
+    return [
+        Column(f"{arrow} {header}", (way, key))
+        for way, arrow in DIRECTIONS.items()
+        for header, key in _RECALLS
+    ]
 
 
 def mean_over_seeds(trees: Sequence[object]) -> object:

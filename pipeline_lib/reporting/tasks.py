@@ -1,6 +1,6 @@
 """Headline scores of the other tasks, one row per figure: translation, STS, word alignment."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -10,38 +10,50 @@ from pipeline_lib.reporting.summary import DIRECTIONS, table_line
 FOLDS = "folds"
 """Image-text retrieval in folds, which stands in the report of retrieval."""
 
+TRANSLATED = "translated_queries"
+"""Retrieval by captions of another language, translated by a machine into one that models read."""
+
 METRICS = {
     "translation": ("r1",),
     "sts": ("pearson", "spearman"),
     "alignment": ("p1",),
     FOLDS: ("r1", "r5", "r10"),
+    TRANSLATED: ("sum_of_recalls", "mean_recall"),
 }
 """Scores of each task that the summary holds; the report of a recipe holds them all."""
 
 REPORTED = ("retrieval", "translation", "sts", "alignment")
-"""Tasks whose reports these scores stand in."""
+"""Tasks of recipes whose reports these scores stand in; those of translated queries are apart."""
 
 KEY = ["recipe", "task", "item", "variant", "metric"]
 """What names a figure. ``item`` is a direction (``en-de``), a scored set or a language; ``variant``
 a protocol of translation, a subset of the scored pairs, how neighbours of words are found, or a
-direction between images and captions."""
+direction between images and captions. Translated queries have their own language as ``item``, that
+of the translations as ``variant``."""
 
 _COUNTS = {**dict.fromkeys(METRICS, "n_queries"), "sts": "n_pairs"}
 _COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries", "learnt"]
 
 
-def task_table(reports: Mapping[str, Mapping[str, dict]]) -> pd.DataFrame:
+def task_table(
+    reports: Mapping[str, Mapping[str, dict]], translated: Mapping[str, dict]
+) -> pd.DataFrame:
     """Return one row per figure.
 
     Args:
         reports: Reports (evaluation.reports) by task of :data:`REPORTED` and recipe.
+        translated: Reports of stages.translated_queries by name.
 
     Returns:
         Columns :data:`KEY`, ``seeds``, ``value`` (mean over seeds), ``sd`` (empty for one seed),
         ``low`` and ``high`` (mean of the seeds' bounds), ``queries``, and ``learnt``, the share of
         tested words that were learnt from. Recalls, precisions and that share are in per cent.
     """
-    every = {**reports, FOLDS: fold_reports(reports["retrieval"])}
+    every = {
+        **reports,
+        FOLDS: fold_reports(reports["retrieval"]),
+        TRANSLATED: _by_recipe(translated.values()),
+    }
     rows = [
         {"recipe": recipe, "task": task, "learnt": report.get("learnt"), **row}
         for task in METRICS
@@ -71,6 +83,18 @@ def fold_reports(retrieval: Mapping[str, dict]) -> dict[str, dict]:
         for recipe, report in retrieval.items()
         if any(FOLDS in scores for seed in report["per_seed"].values() for scores in seed.values())
     }
+
+
+def _by_recipe(translated: Iterable[dict]) -> dict[str, dict]:
+    """Return reports of translated queries in the form of a task's reports."""
+    found: dict[str, dict] = {}
+    for report in translated:
+        seeds = found.setdefault(report["recipe"], {"per_seed": {}})["per_seed"]
+        for seed, scores in report["per_seed"].items():
+            asked = {**scores, "n_queries": scores["text_to_image"]["n_queries"]}
+            languages = seeds.setdefault(seed, {}).setdefault(report["source_language"], {})
+            languages[report["target_language"]] = asked
+    return found
 
 
 def task_headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
@@ -202,7 +226,27 @@ def _folds(rows: pd.DataFrame) -> str:
     )
 
 
-_FORMS = {"translation": _translation, "sts": _sts, "alignment": _alignment, FOLDS: _folds}
+def _translated(rows: pd.DataFrame) -> str:
+    lines = []
+    for (recipe, source, target), group in rows.groupby(["recipe", "item", "variant"], sort=False):
+        figures = group.set_index("metric")
+        cells = [_score(figures.loc[metric]) for metric in METRICS[TRANSLATED]]
+        lines.append([f"`{recipe}`", f"{source}→{target}", *cells])
+    return _table(
+        "Captions that a machine translates into the language of the model and that query it.",
+        ["recipe", "translated", "sum of recalls", "mean recall"],
+        2,
+        lines,
+    )
+
+
+_FORMS = {
+    "translation": _translation,
+    "sts": _sts,
+    "alignment": _alignment,
+    FOLDS: _folds,
+    TRANSLATED: _translated,
+}
 
 
 def _table(title: str, header: list[str], labels: int, lines: list[list[str]]) -> str:

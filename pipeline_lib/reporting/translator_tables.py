@@ -1,22 +1,10 @@
 """The tables of machine translation: how well translators translate, and what re-ranking brings."""
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
+from pipeline_lib.reporting.reports import Reports
 from pipeline_lib.reporting.study_tables import number
 from pipeline_lib.reporting.tables import Table
-
-Reports = Mapping[str, dict]
-"""Report by translator or re-ranking, as their stages write them."""
-
-
-def read_reports(folder: Path) -> dict[str, dict]:
-    """Read the reports in a folder, by name; none if there is no such folder."""
-    return {
-        path.stem: json.loads(path.read_text(encoding="utf-8"))
-        for path in sorted(folder.glob("*.json"))
-    }
 
 
 def translator_table(reports: Reports) -> Table | None:

@@ -27,6 +27,7 @@ from pipeline_lib.settings.strict import (
 )
 from pipeline_lib.settings.synthesis import AnyTranslator, Translation
 from pipeline_lib.settings.text import Lexicon, Tokenizer, WordVectorSource
+from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 PARAMS = Path("params.yaml")
 
@@ -54,6 +55,7 @@ class Settings(Strict):
     pools: dict[Language, Annotation]
     evaluations: Evaluations
     rerankings: dict[Name, Reranking]
+    translated_queries: dict[Name, TranslatedQueries]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
     recipes: dict[Name, dict[str, object]]
@@ -91,6 +93,8 @@ class Settings(Strict):
             yield from self._recipe_problems(name, row)
         for name, reranking in self.rerankings.items():
             yield from self._reranking_problems(f"rerankings.{name}", reranking)
+        for name, queries in self.translated_queries.items():
+            yield from self._translated_query_problems(f"translated_queries.{name}", queries)
         chosen = self.evaluations
         for key, names, known in (
             ("baseline", [chosen.baseline], [NONE, *self.recipes]),
@@ -150,6 +154,23 @@ class Settings(Strict):
         unread = sorted(set(read) - {*row.get("languages", read)})
         if unread:
             yield f"{where}.recipe: {chosen.recipe} does not read {', '.join(unread)}"
+
+    def _translated_query_problems(self, where: str, chosen: TranslatedQueries) -> Iterator[str]:
+        row = self.recipes.get(chosen.recipe, {})
+        translation = self.translations.get(chosen.translation)
+        yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
+        yield from _unknown(f"{where}.features", [chosen.features], self.extractors)
+        yield from _unknown(f"{where}.translation", [chosen.translation], self.translations)
+        if not row or not translation:
+            return
+        if translation.target_language not in row.get("languages", []):
+            yield f"{where}.recipe: {chosen.recipe} does not read {translation.target_language}"
+        # The images of another data set may be among those that the recipe was trained on.
+        if row.get("dataset") not in (translation.dataset, chosen.translation):
+            yield (
+                f"{where}.translation: {chosen.recipe} has the data set {row.get('dataset')}, "
+                f"found translations of {translation.dataset}"
+            )
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"

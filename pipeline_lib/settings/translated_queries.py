@@ -1,0 +1,17 @@
+"""params.yaml: models that are queried in a language they do not read, through a translator."""
+
+from pipeline_lib.settings.strict import Name, Strict
+
+
+class TranslatedQueries(Strict):
+    """Table 4b of Kim et al. 2020: captions translated into the language of a model query it.
+
+    Attributes:
+        recipe: Recipe whose models are queried.
+        features: Its images' features.
+        translation: Entry of ``translations`` of the recipe's data set: its machine captions query.
+    """
+
+    recipe: Name
+    features: Name
+    translation: Name

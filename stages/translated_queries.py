@@ -1,0 +1,60 @@
+"""Query a recipe's models by captions that were translated into a language they read."""
+
+from pathlib import Path
+
+import click
+
+from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.queries import write_queries
+from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.device import best_device
+from pipeline_lib.evaluation.embedding import embed_evaluated
+from pipeline_lib.evaluation.pools import rank_pools
+from pipeline_lib.evaluation.queries import query_table
+from pipeline_lib.evaluation.reports import to_json
+from pipeline_lib.evaluation.retrieval import summarise
+from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.strict import choose
+from pipeline_lib.settings.study import load_settings
+
+
+@click.command(help=__doc__)
+@click.argument("name")
+def main(name: str) -> None:
+    """Write metrics/translated_queries/NAME.json and data/translated_queries/NAME.parquet."""
+    settings = load_settings()
+    chosen = choose(settings.translated_queries, name, "entry of translated_queries")
+    recipe, retrieval = settings.recipe(chosen.recipe), settings.evaluations.retrieval
+    translation = settings.translations[chosen.translation]
+    pool = {translation.target_language: "machine"}
+    captions, images = (
+        table[table["split"] == retrieval.split]
+        for table in (
+            read_captions(Path(f"data/captions/{chosen.translation}.parquet")),
+            read_images(Path(f"data/images/{chosen.translation}.parquet")),
+        )
+    )
+    features = read_features(Path(f"data/features/{chosen.features}.h5"))
+    scores, ranked = SCORES[recipe.similarity], {}
+    for seed in recipe.seeds:
+        model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{seed}")).to(best_device())
+        vectors = embed_evaluated(model, captions, images, features, {})
+        ranked[seed] = rank_pools(vectors, captions, pool, scores)
+    write_queries(query_table(ranked, scores), Path(f"data/translated_queries/{name}.parquet"))
+    report = {
+        "recipe": chosen.recipe,
+        "source_language": translation.source_language,
+        "target_language": translation.target_language,
+        "per_seed": {
+            str(seed): summarise(pools[translation.target_language].ranks, **retrieval.bootstrap)
+            for seed, pools in ranked.items()
+        },
+    }
+    with publish(Path(f"metrics/translated_queries/{name}.json")) as path:
+        path.write_text(to_json(report), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
