@@ -27,7 +27,7 @@ from pipeline_lib.reporting.graph import direct, levels, stage_graph
 from pipeline_lib.reporting.results import TASKS, read_results
 from pipeline_lib.reporting.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.tables import Table, latex_table, markdown_table
-from pipeline_lib.reporting.task_tables import kind_table, mean_over_seeds, sts_table
+from pipeline_lib.reporting.task_tables import kind_table, mean_over_seeds, mixed_table, sts_table
 from pipeline_lib.reporting.verdicts import chance
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
@@ -357,6 +357,18 @@ def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
     table = sts_table({"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}})
     assert table.rows == [["two", "set", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]]
     assert sts_table({"one": {"reason": "none"}}) is None
+
+
+def test_mixed_pools_show_the_language_that_comes_first():
+    def seed(share):
+        recalls = {"r1": share, "r5": 50.0, "r10": 60.0, "r1_interval": [share - 1, share + 1]}
+        return recalls | {"first_language": {"en": share, "de": 100 - share}}
+
+    report = {"mixed": {"1": seed(70.0), "2": seed(80.0)}, "per_seed": {}}
+    table = mixed_table({"one": {"per_seed": {}}, "two": report})
+    assert table.header[-2:] == ["first in en %", "first in de %"]
+    assert table.rows == [["two", "en de", "75.0 (74.0–76.0)", "50.0", "60.0", "75.0", "25.0"]]
+    assert mixed_table({"one": {"per_seed": {}}}) is None
 
 
 def test_bins_of_captions_are_readable():

@@ -121,6 +121,30 @@ def test_large_pools_are_also_ranked_in_folds():
             assert candidates == scores["text_to_image"]["n_candidates"] // folds
 
 
+def test_a_mixed_pool_is_ranked_one_caption_at_a_time():
+    made = run(german_shift=1)
+    found = REPORTS["retrieval"](made)["mixed"]["1"]
+    pools = made.ranked[1]
+    captions = [
+        (language, name, vector)
+        for language, pool in pools.items()
+        for name, vector in zip(pool.captions["image_id"], pool.sentences, strict=True)
+    ]
+    hits, first = [], []
+    for name, vector in zip(pools["en"].image_ids, pools["en"].images, strict=True):
+        scores = [float(vector @ caption) for _, _, caption in captions]
+        best = max(s for s, (_, owner, _) in zip(scores, captions, strict=True) if owner == name)
+        wrong = [s for s, (_, owner, _) in zip(scores, captions, strict=True) if owner != name]
+        hits.append(sum(s >= best for s in wrong) < 1)
+        first.append(captions[int(np.argmax(scores))][0])
+    assert found["r1"] == pytest.approx(100 * np.mean(hits), abs=1e-3)
+    for language in ("en", "de"):
+        share = 100 * np.mean([name == language for name in first])
+        assert found["first_language"][language] == pytest.approx(share, abs=1e-3)
+    assert found["n_candidates"] == len(captions)
+    assert "mixed" not in REPORTS["retrieval"](run(objective="alternating", languages=["de"]))
+
+
 def test_exact_translations_need_sources_and_protocols_stand_apart():
     made = run()
     found = REPORTS["translation"](made)["per_seed"]["1"]

@@ -12,6 +12,7 @@ from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.alignment import translation_precision
 from pipeline_lib.evaluation.evaluated import Evaluated
+from pipeline_lib.evaluation.mixed_pool import mixed_pool_scores
 from pipeline_lib.evaluation.pools import RankedPool, ranks_in_folds
 from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
 from pipeline_lib.evaluation.retrieval import summarise
@@ -29,7 +30,8 @@ def retrieval_report(run: Evaluated) -> Report:
     Returns:
         ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
         :func:`retrieval.summarise`; those of a large pool have the same in ``folds``, ranked in
-        parts (see pools.ranks_in_folds).
+        parts (see pools.ranks_in_folds). With several languages also ``{"mixed": {seed: scores}}``
+        of :func:`mixed_pool.mixed_pool_scores`.
     """
 
     def summary(pool: RankedPool) -> Report:
@@ -43,7 +45,14 @@ def retrieval_report(run: Evaluated) -> Report:
         return {language: summary(pool) for language, pool in run.ranked[seed].items()}
 
     split, fold_images = run.settings.retrieval.split, run.settings.retrieval.fold_images
-    return {"split": split, "pools": dict(run.pools), "per_seed": _per_seed(run, score)}
+    report = {"split": split, "pools": dict(run.pools), "per_seed": _per_seed(run, score)}
+    if len(run.pools) < 2:
+        return report
+
+    def mixed(seed: int) -> Report:
+        return mixed_pool_scores(run.ranked[seed], run.scores, **run.bootstrap)
+
+    return {**report, "mixed": _per_seed(run, mixed)}
 
 
 def translation_report(run: Evaluated) -> Report:

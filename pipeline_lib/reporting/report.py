@@ -31,6 +31,7 @@ from pipeline_lib.reporting.task_tables import (
     fold_table,
     hub_table,
     kind_table,
+    mixed_table,
     sts_table,
     translated_query_table,
     translation_table,
@@ -67,6 +68,7 @@ def report_tables(results: Results) -> list[Table]:
         retrieval_table(results.summary),
         fold_table(fold_reports(results.tasks["retrieval"])),
         language_table(results.summary),
+        mixed_table(results.tasks["retrieval"]),
         published_table(results.compared),
         published_task_table(results.compared_tasks),
         model_table(results.recipes, results.training, results.models),
@@ -126,7 +128,11 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
     yield "scores", "Scores", [*_score_charts(results), *table("retrieval"), *table("folds")]
     yield "published", "Beside the papers", [*table("published"), *table("published_tasks")]
     yield "beta", "Weight of the image", _panels(beta_charts(results))
-    yield "languages", "Languages", [*table("languages"), *_panels(language_charts(results))]
+    yield (
+        "languages",
+        "Languages",
+        [*table("languages"), *_panels(language_charts(results)), *table("mixed")],
+    )
     yield (
         "sentences",
         "Sentences and words",

@@ -60,6 +60,27 @@ def fold_table(reports: Reports) -> Table | None:
     return _table("folds", title, ["recipe", "language"], _both_ways(), _entries(reports))
 
 
+def mixed_table(reports: Reports) -> Table | None:
+    """Return image-to-text retrieval among the captions of all languages (of retrieval reports)."""
+    means = {
+        name: mean_over_seeds(list(report["mixed"].values()))
+        for name, report in reports.items()
+        if "mixed" in report
+    }
+    entries = [(name, " ".join(found["first_language"]), found) for name, found in means.items()]
+    languages = dict.fromkeys(name for _, _, found in entries for name in found["first_language"])
+    columns = [Column(f"I→T {header}", (key,)) for header, key in _RECALLS]
+    columns += [
+        Column(f"first in {name} %", ("first_language", name), ranked=False) for name in languages
+    ]
+    title = (
+        "Images that search the captions of all languages at once: recalls in %, and the language"
+    )
+    return _table(
+        "mixed", f"{title} of the first caption", ["recipe", "languages"], columns, entries
+    )
+
+
 def translated_query_table(reports: Reports) -> Table | None:
     """Return retrieval by captions that a machine translates into the model's language."""
     columns = [*_both_ways(), Column("sum of recalls", ("sum_of_recalls",))]
