@@ -51,8 +51,7 @@ def main(name: str) -> None:
                 reference=rows["target_id"].map(tokens).map(" ".join),
             ),
         )
-    trained_on = set(read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet"))["image_id"])
-    check_lists(name, found, trained_on)
+    check_lists(name, found, read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet")))
 
     model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{chosen.seed}"))
     model = model.to(best_device())

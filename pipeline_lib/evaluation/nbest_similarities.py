@@ -65,24 +65,25 @@ def with_images(lists: NBest, rows: pd.DataFrame, images: set[str]) -> tuple[NBe
 
 
 def check_lists(
-    name: str, lists: dict[str, tuple[NBest, pd.DataFrame]], training_images: set[str]
+    name: str, lists: dict[str, tuple[NBest, pd.DataFrame]], pairs: pd.DataFrame
 ) -> None:
-    """Raise unless every split has sentences, a list each, and no image of training.
+    """Raise unless every split has sentences, a list each, and no image that the model learnt from.
+
+    Weights are tuned on ``val``, where a model may have been validated too; ``test`` it never saw.
 
     Args:
         name: Entry of ``rerankings``, for the message.
-        lists: Lists and rows of sentences by split.
-        training_images: Ids of the images that the model was trained and validated on.
+        lists: Lists and rows of sentences by split, ``val`` or ``test``.
+        pairs: Captions that the model was trained and validated on (contract.tables.PAIRS).
 
     Raises:
         ContractError: Lists every problem.
     """
-    raise_problems(f"rerankings.{name}", _problems(lists, training_images))
+    raise_problems(f"rerankings.{name}", _problems(lists, pairs))
 
 
-def _problems(
-    lists: dict[str, tuple[NBest, pd.DataFrame]], training_images: set[str]
-) -> Iterator[str]:
+def _problems(lists: dict[str, tuple[NBest, pd.DataFrame]], pairs: pd.DataFrame) -> Iterator[str]:
+    seen = {"val": pairs.loc[pairs["split"] == "train", "image_id"], "test": pairs["image_id"]}
     for split, (found, rows) in lists.items():
         if not len(rows):
             yield (
@@ -94,12 +95,12 @@ def _problems(
                 f"split {split}: expected a list for each of {len(rows):,} sentences, found "
                 f"{len(np.unique(found.sentence)):,}. Run the stage nbest again"
             )
-        shared = sorted(training_images.intersection(rows["image_id"]))
+        shared = sorted(set(seen[split]).intersection(rows["image_id"]))
         if shared:
             yield (
                 f"split {split}: {len(shared):,} of the translated images are among those that "
-                f"the recipe was trained on (first: {', '.join(shared[:5])}). Name a recipe "
-                "that was not"
+                f"the recipe has seen in training (first: {', '.join(shared[:5])}). Name a recipe "
+                "that has not"
             )
 
 

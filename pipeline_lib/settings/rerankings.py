@@ -17,7 +17,8 @@ class Reranking(Strict):
         dataset: The translator's data set.
         recipe: Recipe whose similarities are the new features.
         seed: Which of its models.
-        pairs: Its pair set: no image that is translated may be in it.
+        pairs: Its pair set: none of its images may be in the translated test split, and none of its
+            training images in the validation split.
         features: The images' features, or ``none``; with them only sentences are taken whose
             image has any.
         similarities: Of the hypothesis to the source sentence, s_s, and to the image, s_i.
