@@ -71,7 +71,7 @@ def main(name: str) -> None:
             ids = rows[["source_id", "target_id", "image_id", "reference"]].assign(**best[split])
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONE)
     with publish(Path(f"metrics/rerankings/{name}.json")) as path:
-        path.write_text(json.dumps(report, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

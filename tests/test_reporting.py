@@ -12,8 +12,10 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
 from pipeline_lib.reporting.readme import (
+    RERANKINGS,
     TABLES,
     TRANSLATORS,
+    reranking_markdown,
     translator_markdown,
     with_results,
 )
@@ -194,6 +196,7 @@ def test_readme_shows_the_tracked_metrics():
     readme = committed("README.md")
     tables = {study: committed(path) for study, path in TABLES.items()}
     tables |= {name: translator_markdown(ROOT / folder) for name, folder in TRANSLATORS.items()}
+    tables |= {name: reranking_markdown(ROOT / folder) for name, folder in RERANKINGS.items()}
     assert with_results(readme, tables) == readme, "run python -m pipeline_lib.reporting.readme"
 
 
@@ -241,14 +244,23 @@ def test_tables_of_translators_and_of_reranking(tmp_path):
         == "| en_de | test | 1,014 | 37.0 (36.0–38.0) | 40.0 (39.0–41.0) | 60.0 | 8,000 | 29,000 |"
     )
     assert translator_markdown(tmp_path / "none") == ""
-    outcome = {
-        "own": quality(30.0), "reranked": quality(31.5) | {"meteor": 52.34},
-        "p_bleu": 0.004, "p_ter": 0.2, "random_bleu": 25.0, "oracle_bleu": 44.4,
+    test = {
+        "own": quality(30.0), "control": quality(31.0),
+        "reranked": quality(31.5) | {"meteor": 52.34}, "p_bleu": 0.004, "p_ter": 0.2,
+        "p_bleu_control": 0.5, "random_bleu": 25.0, "oracle_bleu": 44.4,
     }  # fmt: skip
-    weights = {"log_likelihood": 1.0, "image": 2.0}
-    table = reranking_table({"vse": {"weights": weights, "val": outcome, "test": outcome}})
-    assert table.rows[1] == [
-        "vse: log_likelihood, image", "test", "1,014", "30.0 (29.0–31.0)", "40.0 (39.0–41.0)",
-        "31.5 (30.5–32.5)", "40.0 (39.0–41.0)", "–", "52.3", "0.004", "0.200", "25.0", "44.4",
+    tuned = {
+        "control": {"weights": {"score": 1.0, "length": 2.0}},
+        "reranked": {"weights": {"score": 1.0, "length": 2.0, "image": 3.0}},
+    }
+    table = reranking_table({"vse": {**tuned, "val": {}, "test": test}})
+    ter = "40.0 (39.0–41.0)"
+    assert table.rows == [
+        ["vse", "the translator", "1,014", "30.0 (29.0–31.0)", ter, "60.0", *["–"] * 4],
+        ["vse", "its score, length", "1,014", "31.0 (30.0–32.0)", ter, "60.0", *["–"] * 4],
+        ["vse", "these and image", "1,014", "31.5 (30.5–32.5)", ter, "60.0",
+         "52.3", "0.004", "0.200", "0.500"],
+        ["vse", "chance", "1,014", "25.0", *["–"] * 6],
+        ["vse", "hindsight", "1,014", "44.4", *["–"] * 6],
     ]  # fmt: skip
     assert reranking_table({}) is None

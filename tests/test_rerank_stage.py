@@ -72,8 +72,10 @@ def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
     found = with_similarities(
         lists, rows(4, 0, 4), made, ("en", "de"), features, ["sentence", "image"]
     )
-    assert found.names == ("log_likelihood", "sentence", "image")
-    np.testing.assert_array_equal(found.features[:, 0], lists.features[:, 0])
+    assert found.names == ("score", "log_likelihood", "length", "sentence", "image")
+    np.testing.assert_array_equal(found.features[:, 0], lists.scores)
+    np.testing.assert_array_equal(found.features[:, 1], lists.features[:, 0])
+    assert found.features[:, 2].tolist() == [len(text.split()) for text in lists.text]
 
     def embed(tokens, language):
         ids, lengths = made.vocabulary.encode_all([tokens], language)
@@ -85,7 +87,7 @@ def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
         source = embed([f"en{image}", "in"], "en")
         photo = made.embed_features(torch.from_numpy(features.vectors[image][None]))
         expected = [made.scores(source, translation).item(), made.scores(photo, translation).item()]
-        np.testing.assert_allclose(found.features[row, 1:], expected, atol=1e-5)
+        np.testing.assert_allclose(found.features[row, 3:], expected, atol=1e-5)
 
 
 def test_sentences_without_an_image_are_left_out_with_their_lists():
@@ -135,8 +137,12 @@ def told_apart(seed):
 def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     lists = told_apart(2)
     found, best = rerank(told_apart(1), lists, "de", SETTINGS, RETRIEVAL)
-    assert found["epoch"] > 0
-    assert found["weights"]["image"] > 10 * abs(found["weights"]["log_likelihood"])
+    assert found["reranked"]["epoch"] > 0
+    weight = found["reranked"]["weights"]["log_likelihood"]
+    assert set(found["control"]["weights"]) == {"log_likelihood"}
+    assert found["test"]["control"] == found["test"]["own"]
+    assert found["test"]["p_bleu_control"] == found["test"]["p_bleu"]
+    assert found["reranked"]["weights"]["image"] > 10 * abs(weight)
     test = found["test"]
     assert test["random_bleu"] < test["reranked"]["bleu"] <= test["oracle_bleu"]
     assert test["reranked"]["bleu"] > test["own"]["bleu"] + 10
@@ -159,7 +165,7 @@ def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
     monkeypatch.setattr(reranking_report, "meteor", length)
     settings = SETTINGS.model_copy(update={"meteor": True})
     found, best = rerank(told_apart(1), told_apart(2), "de", settings, RETRIEVAL)
-    assert asked == [(60, 60, "de")] * 4
+    assert asked == [(60, 60, "de")] * 6
     for split in ("val", "test"):
         for name, hypotheses in best[split].items():
             assert found[split][name]["meteor"] == len(" ".join(hypotheses))
@@ -217,9 +223,19 @@ def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
     result = CliRunner().invoke(stage.main, ["toy"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     found = json.loads(Path("metrics/rerankings/toy.json").read_text())
-    assert set(found["weights"]) == {"log_likelihood", "sentence", "image"}
+    own = ["score", "log_likelihood", "length"]
+    assert list(found["control"]["weights"]) == own
+    assert list(found["reranked"]["weights"]) == [*own, "sentence", "image"]
     assert found["test"]["n_hypotheses"] == found["val"]["n_hypotheses"] == 12
     kept = pd.read_csv("data/rerankings/toy/test.tsv", sep="\t")
     assert kept["source_id"].tolist() == [f"train/{number}/en/0" for number in range(4)]
-    assert set(kept) == {"source_id", "target_id", "image_id", "reference", "own", "reranked"}
+    assert set(kept) == {
+        "source_id",
+        "target_id",
+        "image_id",
+        "reference",
+        "own",
+        "control",
+        "reranked",
+    }
     assert kept.notna().all(axis=None)

@@ -22,7 +22,11 @@ def with_similarities(
     features: Features,
     similarities: Sequence[str],
 ) -> NBest:
-    """Return n-best lists with one more feature per similarity.
+    """Return n-best lists with the translator's features and one more per similarity.
+
+    The translator's are its ``score``, by which it ranks itself, the features of its lists and the
+    ``length`` in tokens: an n-best list holds shorter and longer translations, and what a weight of
+    the length alone brings is no merit of a similarity.
 
     Args:
         lists: Translations as tokens; list n is of row n of ``rows``.
@@ -43,11 +47,12 @@ def with_similarities(
     if "image" in similarities:
         images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
+    lengths = np.array([len(text.split()) for text in lists.text], np.float64)
     columns = [_scores_of_lists(model, of, translations, lists) for of in compared.values()]
     return replace(
         lists,
-        names=(*lists.names, *compared),
-        features=np.column_stack([lists.features, *columns]),
+        names=("score", *lists.names, "length", *compared),
+        features=np.column_stack([lists.scores, lists.features, lengths, *columns]),
     )
 
 

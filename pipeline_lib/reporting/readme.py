@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.reports import read_reports
 from pipeline_lib.reporting.tables import markdown_table
-from pipeline_lib.reporting.translator_tables import translator_table
+from pipeline_lib.reporting.translator_tables import reranking_table, translator_table
 
 README = Path("README.md")
 TABLES = {
@@ -18,12 +18,28 @@ TABLES = {
     "flickr8k": Path("studies/flickr8k/metrics/summary.md"),
 }
 TRANSLATORS = {"translators of multi30k": Path("studies/multi30k/metrics/translators")}
+RERANKINGS = {"re-rankings of flickr8k": Path("studies/flickr8k/metrics/rerankings")}
 
 
 def translator_markdown(folder: Path) -> str:
     """Return the quality of the translators whose reports are in a folder."""
     table = translator_table(read_reports(folder))
     return markdown_table(table) if table else ""
+
+
+def reranking_markdown(folder: Path) -> str:
+    """Return what the re-rankings whose reports are in a folder have brought."""
+    table = reranking_table(read_reports(folder))
+    return markdown_table(table) if table else ""
+
+
+def results() -> dict[str, str]:
+    """Return every table of results by the name of its markers."""
+    return {
+        **{study: path.read_text(encoding="utf-8") for study, path in TABLES.items()},
+        **{name: translator_markdown(folder) for name, folder in TRANSLATORS.items()},
+        **{name: reranking_markdown(folder) for name, folder in RERANKINGS.items()},
+    }
 
 
 def with_results(readme: str, tables: dict[str, str]) -> str:
@@ -43,9 +59,7 @@ def with_results(readme: str, tables: dict[str, str]) -> str:
 
 def main() -> None:
     """Rewrite README.md in place."""
-    tables = {study: path.read_text(encoding="utf-8") for study, path in TABLES.items()}
-    tables |= {name: translator_markdown(folder) for name, folder in TRANSLATORS.items()}
-    text = with_results(README.read_text(encoding="utf-8"), tables)
+    text = with_results(README.read_text(encoding="utf-8"), results())
     with publish(README) as path:
         path.write_text(text, encoding="utf-8")
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pipeline_lib.reporting.reports import Reports
-from pipeline_lib.reporting.study_tables import number
+from pipeline_lib.reporting.study_tables import NOTHING, number
 from pipeline_lib.reporting.tables import Table
 
 
@@ -27,31 +27,27 @@ def translator_table(reports: Reports) -> Table | None:
 
 
 def reranking_table(reports: Reports) -> Table | None:
-    """Return the quality of the translations that come first before and after re-ranking."""
+    """Return the quality of the test translations that come first, and its bounds."""
     rows = []
     for name, report in reports.items():
-        for split in ("val", "test"):
-            found = report[split]
-            own, ranked = found["own"], found["reranked"]
-            rows.append(
-                [
-                    f"{name}: {', '.join(report['weights'])}",
-                    split,
-                    f"{own['n_segments']:,}",
-                    *_scores(own)[:2],
-                    *_scores(ranked)[:2],
-                    *(number(each.get("meteor", float("nan"))) for each in (own, ranked)),
-                    f"{found['p_bleu']:.3f}",
-                    f"{found['p_ter']:.3f}",
-                    f"{found['random_bleu']:.1f}",
-                    f"{found['oracle_bleu']:.1f}",
-                ]
-            )
-    header = ["re-ranking: features", "split", "sentences", "own BLEU", "own TER", "BLEU", "TER"]
-    header += ["own METEOR", "METEOR", "p of BLEU", "p of TER", "chance BLEU", "oracle BLEU"]
+        test, own = report["test"], report["control"]["weights"]
+        added = [feature for feature in report["reranked"]["weights"] if feature not in own]
+        for key, words, p in (
+            ("own", "the translator", ()),
+            ("control", f"its {', '.join(own)}", ()),
+            ("reranked", f"these and {', '.join(added)}", ("p_bleu", "p_ter", "p_bleu_control")),
+        ):
+            found = test[key]
+            cells = [name, words, f"{found['n_segments']:,}", *_scores(found)]
+            cells.append(number(found.get("meteor", float("nan"))))
+            rows.append([*cells, *(f"{test[each]:.3f}" for each in p)] + [NOTHING] * (3 - len(p)))
+        for key, words in (("random_bleu", "chance"), ("oracle_bleu", "hindsight")):
+            rows.append([name, words, rows[-1][2], f"{test[key]:.1f}", *[NOTHING] * 6])
+    header = ["re-ranking", "ranked by", "sentences", "BLEU", "TER", "chrF", "METEOR"]
+    header += ["p of BLEU", "p of TER", "p of BLEU, second line"]
     title = (
-        "N-best lists: the translator's own first choice, and that of weights tuned on val; "
-        "chance and the best choice in hindsight bound both. Tokenised lower-case text"
+        "N-best lists of the test split, ranked with weights that were tuned on val; p against the "
+        "translator's own choice, or against the second line. Tokenised lower-case text"
     )
     return Table("rerankings", title, header, rows, labels=2) if rows else None
 
