@@ -1,7 +1,6 @@
 """Gather every recipe's scores into tables, as CSV, Markdown and the metric DVC compares."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ from pipeline_lib.evaluation.hits import read_hits
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.published import beside_published, comparison, read_published
 from pipeline_lib.reporting.published_tasks import task_comparison, tasks_beside_published
-from pipeline_lib.reporting.reports import read_reports
+from pipeline_lib.reporting.reports import read_reports, recipe_files
 from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
 from pipeline_lib.reporting.tasks import REPORTED, task_headline, task_markdown, task_table
 from pipeline_lib.settings.study import load_settings
@@ -24,7 +23,7 @@ def main() -> None:
     reports = {
         task: {
             name: json.loads(path.read_text(encoding="utf-8"))
-            for name, path in _files(f"{task}.json", settings.recipes).items()
+            for name, path in recipe_files(settings.recipes, f"{task}.json").items()
         }
         for task in REPORTED
     }
@@ -33,7 +32,7 @@ def main() -> None:
     raise_problems("metrics/recipes", [] if ran else [nothing_ran])
     published = read_published(Path("published.csv"))
     papers = {name: str(row["paper"]) for name, row in settings.recipes.items()}
-    hits = {name: read_hits(path) for name, path in _files("images.csv", ran).items()}
+    hits = {name: read_hits(path) for name, path in recipe_files(ran, "images.csv").items()}
     compared = beside_baseline(summary_table(ran, papers), hits, settings.evaluations)
     table = beside_published(compared, published)
     tasks = tasks_beside_published(
@@ -56,12 +55,6 @@ def main() -> None:
     for name, text in texts.items():
         with publish(Path(f"metrics/{name}")) as path:
             path.write_text(text, encoding="utf-8")
-
-
-def _files(file: str, recipes: Iterable[str]) -> dict[str, Path]:
-    """Return the file of each recipe that has one in its metrics."""
-    paths = {name: Path(f"metrics/recipes/{name}/{file}") for name in recipes}
-    return {name: path for name, path in paths.items() if path.is_file()}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pipeline_lib.evaluation.hits import image_contributions, read_hits
 from pipeline_lib.reporting.gallery import Shown
 from pipeline_lib.reporting.published import beside_published, read_published
 from pipeline_lib.reporting.published_tasks import tasks_beside_published
-from pipeline_lib.reporting.reports import read_reports
+from pipeline_lib.reporting.reports import read_reports, recipe_files
 from pipeline_lib.reporting.summary import summary_table
 from pipeline_lib.reporting.tasks import task_table
 from pipeline_lib.reporting.verdicts import Verdict, verdicts
@@ -107,7 +107,10 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
     Raises:
         ContractError: No recipe has been scored.
     """
-    of_recipes = _reader(Path("metrics/recipes"), list(settings.recipes))
+
+    def of_recipes(file: str, parse: Callable) -> dict:
+        return {name: parse(path) for name, path in recipe_files(settings.recipes, file).items()}
+
     tasks = {task: of_recipes(f"{task}.json", _json) for task in TASKS}
     scored = tasks["retrieval"]
     nothing = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
@@ -128,14 +131,6 @@ def read_results(settings: Settings, params: Path, graph: Path) -> Results:
     )
     raise_problems("metrics/recipes", _disagreements(results))
     return results
-
-
-def _reader(folder: Path, names: list[str]) -> Callable[[str, Callable], dict]:
-    def read(file: str, parse: Callable) -> dict:
-        paths = {name: folder / name / file for name in names}
-        return {name: parse(path) for name, path in paths.items() if path.is_file()}
-
-    return read
 
 
 def _json(path: Path) -> dict:
