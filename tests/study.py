@@ -32,7 +32,8 @@ def write_study(folder):
     beta = {**machine, "dataset": "world", "pairs": "world_six"}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
-    params["evaluations"]["baseline"] = "kadar_en"
+    beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
+    params["evaluations"]["comparisons"] = {"beta": beta}
     params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML

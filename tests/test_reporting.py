@@ -10,7 +10,13 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.reports import REPORTS
-from pipeline_lib.reporting.published import COLUMNS, beside_published, comparison, read_published
+from pipeline_lib.reporting.comparisons import compare, comparison_tables, difference
+from pipeline_lib.reporting.published import (
+    COLUMNS,
+    beside_published,
+    published_markdown,
+    read_published,
+)
 from pipeline_lib.reporting.readme import (
     RERANKINGS,
     TABLES,
@@ -19,12 +25,15 @@ from pipeline_lib.reporting.readme import (
     translator_markdown,
     with_results,
 )
-from pipeline_lib.reporting.summary import beside_baseline, headline, markdown, summary_table
+from pipeline_lib.reporting.summary import headline, markdown, summary_table
+from pipeline_lib.reporting.tables import markdown_table
 from pipeline_lib.reporting.translator_tables import reranking_table
+from pipeline_lib.settings.evaluations import Comparison
 from pipeline_lib.settings.study import load_settings
 from stages.summarize import main as summarize
 
 ROOT = Path(__file__).resolve().parent.parent
+SETTINGS = load_settings(ROOT / "params.yaml").evaluations.retrieval
 
 
 def direction(r1):
@@ -73,32 +82,65 @@ def hits(ranks):
     return pd.DataFrame(rows | {"language": "de", "seeds": 1, "captions": 1})
 
 
-def evaluations(baseline):
+def evaluations(baseline, *recipes):
     settings = load_settings(ROOT / "params.yaml").evaluations
-    return settings.model_copy(update={"baseline": baseline})
+    chosen = Comparison(question="Is it better?", baseline=baseline, recipes=list(recipes))
+    return settings.model_copy(update={"comparisons": {"asked": chosen}})
 
 
 def test_markdown_and_headline_show_the_same_numbers(table):
-    found = {"one": hits([1] * 30), "two": hits([20] * 30)}
-    lines = markdown(beside_baseline(table, found, evaluations("one"))).splitlines()
-    assert lines[0].endswith("| p, against `one` |")
-    assert lines[2].endswith("| 190.0–212.0 | – |")
-    assert lines[3] == (
-        "| `two` | de | 2 | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) "
-        "| 212.0 ± 2.8 | 202.0–224.0 | < .001 |"
-    )
+    assert markdown(table).splitlines()[2:] == [
+        "| recipe | seeds | de |",
+        "| --- | ---: | ---: |",
+        "| `one` | 1 | 200.0 (190–212) |",
+        "| `two` | 2 | 212.0 ± 2.8 (202–224) |",
+    ]
     assert headline(table) == {"one": {"de": 200.0}, "two": {"de": 212.0}}
 
 
-def test_recipes_are_tested_against_a_baseline_that_ran_on_the_same_queries(table):
+def test_recipes_stand_beside_the_baseline_of_their_question(table):
+    # 30 images: all first hits, and none within ten; the sums in the table are given apart.
+    found = {"one": hits([1] * 30), "two": hits([20] * 30)}
+    asked = evaluations("one", "two", "never_ran")
+    compared = compare(table, found, asked)
+    assert compared["recipe"].tolist() == ["one", "two"]
+    assert compared["difference"].iloc[1] == pytest.approx(-600)
+    [shown] = comparison_tables(compared, asked)
+    assert (shown.name, shown.title) == (
+        "comparison_asked",
+        "Is it better? Differences are from one",
+    )
+    assert markdown_table(shown).splitlines() == [
+        "| recipe | seeds | de | difference | p |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| one | 1 | 200.0 | – | – |",
+        "| two | 2 | 212.0 ± 2.8 | −600.0 (−600.0 to −600.0) | < .001 |",
+    ]
+
+
+def test_recipes_are_tested_on_the_same_queries_only(table):
     found = {"one": hits([1, 1, 1, 20]), "two": hits([1, 1, 20, 20])}
-    tested = beside_baseline(table, found, evaluations("one")).set_index("recipe")
+    settings = evaluations("one", "two")
+    tested = compare(table, found, settings).set_index("recipe")
     # Of the two labellings of the one image that differs, both are as extreme.
-    assert tested.loc["two", "baseline_p"] == 1
-    assert np.isnan(tested.loc["one", "baseline_p"])
-    assert beside_baseline(table, found, evaluations("none"))["baseline_p"].isna().all()
+    assert tested.loc["two", "p"] == 1
+    assert np.isnan(tested.loc["one", "p"])
+    assert compare(table, {"two": found["two"]}, settings)["p"].isna().all()
     found["one"] = hits([1, 1, 1])
-    assert beside_baseline(table, found, evaluations("one"))["baseline_p"].isna().all()
+    assert compare(table, found, settings)["p"].isna().all()
+    assert comparison_tables(compare(table, found, evaluations("one")), settings) == []
+
+
+def test_a_difference_is_that_of_a_double_loop():
+    ranks = {"a": [1, 3, 8, 40, 2, 2], "b": [2, 1, 30, 9, 7, 11]}
+    found = difference(*(hits(each) for each in ranks.values()), "de", SETTINGS)
+    images = len(ranks["a"])
+    points = {
+        name: sum(200 / images for rank in each for k in (1, 5, 10) if rank <= k)
+        for name, each in ranks.items()
+    }
+    assert found.difference == pytest.approx(points["a"] - points["b"])
+    assert found.low < found.difference < found.high
 
 
 PRINTED = """
@@ -141,7 +183,7 @@ def test_ours_stand_beside_what_papers_print(table, published):
 
 def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(table, published):
     figures = published(PRINTED.split("\n")[1:-1])
-    lines = comparison(beside_published(table, figures), figures).splitlines()[2:]
+    lines = published_markdown(beside_published(table, figures), figures).splitlines()[2:]
     assert lines == [
         "| `two` | de | ours | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) | 212.0 | 35.3 |",
         "|  |  | kadar2019, table 1, 3 | 12.5/–/– (7) | –/–/– | 210.5 | 35.1 |",
@@ -154,7 +196,7 @@ def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(table, pu
 def test_a_study_without_published_figures_is_its_own_scores(table, published):
     nothing = published([])
     assert beside_published(table, nothing).equals(table)
-    assert comparison(table, nothing) == ""
+    assert published_markdown(table, nothing) == ""
 
 
 def test_published_figures_that_are_no_numbers_are_named(published, tmp_path):
@@ -182,7 +224,7 @@ def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
     assert summary["source"].tolist() == ["calixto2017"]
     assert json.loads(Path("metrics/summary.json").read_text()) == {"vse_de": {"de": 200.0}}
     text = Path("metrics/summary.md").read_text(encoding="utf-8")
-    assert text.startswith("| recipe | language | seeds |")
+    assert text.startswith("Sum of R@1, R@5 and R@10")
     assert "| difference |" in text
 
 

@@ -31,7 +31,7 @@ SETTINGS = {
     "sts": {"source": "sts", "sets": {"set": {"file": "set.tsv", "language": "en"}}},
     "alignment": {"lexicon": "tiny", "csls_neighbours": 2},
     "probes": {"neighbours": 2, "caption_length": [3], "rarest_word": [1, 3]},
-    "baseline": "tried",
+    "comparisons": {},
 }  # fmt: skip
 SENTENCES = ["a dog", "a cat", "two dogs", "no dog"]
 SCORED = pd.DataFrame(

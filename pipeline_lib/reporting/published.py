@@ -72,7 +72,7 @@ def beside_published(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     return joined.assign(**differences)
 
 
-def comparison(table: pd.DataFrame, published: pd.DataFrame) -> str:
+def published_markdown(table: pd.DataFrame, published: pd.DataFrame) -> str:
     """Return, as Markdown, each published row of the summary above the papers' own figures.
 
     Below stand the rows that those papers quote from others, in the same tables and languages.

@@ -38,7 +38,7 @@ def tasks_beside_published(table: pd.DataFrame, published: pd.DataFrame) -> pd.D
     return joined.assign(difference=joined["value"] - joined["published"])
 
 
-def task_comparison(table: pd.DataFrame, published: pd.DataFrame) -> str:
+def published_task_markdown(table: pd.DataFrame, published: pd.DataFrame) -> str:
     """Return, as Markdown, the printed figures of recipes that ran, and what papers quote beside.
 
     Args:

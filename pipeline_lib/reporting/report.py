@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element
 
 import pandas as pd
 
+from pipeline_lib.reporting.comparisons import comparison_tables
 from pipeline_lib.reporting.curves import (
     alignment_charts,
     beta_charts,
@@ -66,6 +67,7 @@ def report_tables(results: Results) -> list[Table]:
     best = [(str(verdict.best["recipe"]), verdict.language) for verdict in results.verdicts]
     tables = [
         retrieval_table(results.summary),
+        *comparison_tables(results.comparisons, results.settings.evaluations),
         fold_table(fold_reports(results.tasks["retrieval"])),
         language_table(results.summary),
         mixed_table(results.tasks["retrieval"]),
@@ -126,6 +128,8 @@ def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
         return _table(tables[name]) if name in tables else []
 
     yield "scores", "Scores", [*_score_charts(results), *table("retrieval"), *table("folds")]
+    questions = [name for name in tables if name.startswith("comparison_")]
+    yield "questions", "Questions", [child for name in questions for child in table(name)]
     yield "published", "Beside the papers", [*table("published"), *table("published_tasks")]
     yield "beta", "Weight of the image", _panels(beta_charts(results))
     yield (

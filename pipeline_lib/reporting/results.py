@@ -13,6 +13,7 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.evaluation.hits import image_contributions, read_hits
+from pipeline_lib.reporting.comparisons import compare
 from pipeline_lib.reporting.gallery import Shown
 from pipeline_lib.reporting.published import beside_published, read_published
 from pipeline_lib.reporting.published_tasks import tasks_beside_published
@@ -82,6 +83,11 @@ class Results:
         translated = self.settings.translations.get(chosen.dataset)
         ranked = {self.settings.pools[language] for language in chosen.languages}
         return translated.dataset if translated and "machine" not in ranked else chosen.dataset
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """Recipes against the baselines of the study's questions."""
+        return compare(self.summary, self.hits, self.settings.evaluations)
 
     @cached_property
     def compared(self) -> pd.DataFrame:

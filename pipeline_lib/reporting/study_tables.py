@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.reporting.summary import DIRECTIONS, RECALLS
+from pipeline_lib.reporting.summary import DIRECTIONS, RECALLS, sum_with_spread
 from pipeline_lib.reporting.tables import Table
 from pipeline_lib.settings.recipes import AnyRecipe
 
@@ -28,7 +28,7 @@ def retrieval_table(summary: pd.DataFrame) -> Table:
     rows = []
     for _, row in summary.iterrows():
         low, high = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
-        cells = [row["recipe"], row["language"], _with_spread(row), f"{low:.1f}–{high:.1f}"]
+        cells = [row["recipe"], row["language"], sum_with_spread(row), f"{low:.1f}–{high:.1f}"]
         cells += [number(row[column]) for column in _RECALL_COLUMNS]
         rows.append([*cells, *(f"{row[column]:g}" for column in medians), str(row["seeds"])])
     pools = summary[["dataset", "language"]].agg("/".join, axis=1)
@@ -161,11 +161,6 @@ def _training_cells(history: pd.DataFrame | None, select_by: str) -> Sequence[st
         ", ".join(f"{row['update']:,.0f}" for row in kept),
         ", ".join(f"{rows['epoch'].max():.1f}" for rows in seeds),
     ]
-
-
-def _with_spread(row: pd.Series) -> str:
-    spread = row["sum_of_recalls_sd"]
-    return number(row["sum_of_recalls"]) + ("" if pd.isna(spread) else f" ± {spread:.1f}")
 
 
 def _flat(report: Mapping[str, object]) -> dict[str, float]:

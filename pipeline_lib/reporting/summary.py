@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.evaluation.hits import paired_p
-from pipeline_lib.settings.evaluations import Evaluations
-
 DIRECTIONS = {"image_to_text": "I→T", "text_to_image": "T→I"}
 RECALLS = ("r1", "r5", "r10")
+TITLE = (
+    "Sum of R@1, R@5 and R@10 in both directions, in %, ± its standard deviation over seeds, and "
+    "its interval over images."
+)
 
 
 def summary_table(reports: Mapping[str, dict], papers: Mapping[str, str]) -> pd.DataFrame:
@@ -32,31 +33,6 @@ def summary_table(reports: Mapping[str, dict], papers: Mapping[str, str]) -> pd.
     return pd.DataFrame(rows)
 
 
-def beside_baseline(
-    table: pd.DataFrame, hits: Mapping[str, pd.DataFrame], settings: Evaluations
-) -> pd.DataFrame:
-    """Return the table with paired tests of each recipe's sum of recalls against the baseline's.
-
-    Args:
-        table: Of :func:`summary_table`.
-        hits: Of every image (hits.HITS), by recipe.
-        settings: Name of the baseline; number of permutations, and their seed.
-
-    Returns:
-        ``table``, the ``baseline`` and ``baseline_p``, two-sided: empty for the baseline itself,
-        and where one of the two has no hits or not the same queries.
-    """
-    baseline, bootstrap = settings.baseline, settings.retrieval
-
-    def p(row: pd.Series) -> float:
-        if row["recipe"] == baseline or not {row["recipe"], baseline} <= hits.keys():
-            return np.nan
-        sides = hits[row["recipe"]], hits[baseline]
-        return paired_p(*sides, row["language"], bootstrap.bootstrap_samples, bootstrap.seed)
-
-    return table.assign(baseline=baseline, baseline_p=[p(row) for _, row in table.iterrows()])
-
-
 def headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
     """Return ``{recipe: {language: sum of recalls}}``, the metric that DVC tracks."""
     return {
@@ -66,16 +42,24 @@ def headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """Return the table as Markdown: recalls both ways, their sum ± sd, its interval and p.
+    """Return the sums of recalls as Markdown: a line per recipe, a column per language.
 
     Args:
-        table: Of :func:`beside_baseline`.
+        table: Of :func:`summary_table`.
     """
-    header = ["recipe", "language", "seeds"]
-    header += [f"{arrow} R@1/5/10 (median)" for arrow in DIRECTIONS.values()]
-    header += ["sum of recalls", "95 % interval", f"p, against `{table['baseline'].iloc[0]}`"]
-    lines = [table_line(header), table_line(["---"] * 3 + ["---:"] * 5)]
-    return "\n".join([*lines, *(table_line(_cells(row)) for _, row in table.iterrows())]) + "\n"
+    languages = list(table["language"].unique())
+    lines = [["recipe", "seeds", *languages], ["---"] + ["---:"] * (1 + len(languages))]
+    for recipe, rows in table.groupby("recipe", sort=False):
+        cells = {row["language"]: _with_interval(row) for _, row in rows.iterrows()}
+        seeds = str(rows["seeds"].iloc[0])
+        lines.append([f"`{recipe}`", seeds, *(cells.get(name, "–") for name in languages)])
+    return "\n".join([TITLE, "", *map(table_line, lines)]) + "\n"
+
+
+def sum_with_spread(row: pd.Series) -> str:
+    """Return the sum of recalls of a row, ± its deviation over seeds if there is one."""
+    spread = row["sum_of_recalls_sd"]
+    return f"{row['sum_of_recalls']:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
 
 
 def table_line(cells: list[str]) -> str:
@@ -109,25 +93,6 @@ def _direction_means(scores: list[dict]) -> dict[str, float]:
     }
 
 
-def _cells(row: pd.Series) -> list[str]:
-    both_ways = [
-        "/".join(f"{row[f'{direction}_{recall}']:.1f}" for recall in RECALLS)
-        + f" ({row[f'{direction}_median_rank']:g})"
-        for direction in DIRECTIONS
-    ]
-    spread = "" if np.isnan(row["sum_of_recalls_sd"]) else f" ± {row['sum_of_recalls_sd']:.1f}"
-    return [
-        f"`{row['recipe']}`",
-        row["language"],
-        str(row["seeds"]),
-        *both_ways,
-        f"{row['sum_of_recalls']:.1f}{spread}",
-        f"{row['sum_of_recalls_low']:.1f}–{row['sum_of_recalls_high']:.1f}",
-        _p(row["baseline_p"]),
-    ]
-
-
-def _p(value: float) -> str:
-    if np.isnan(value):
-        return "–"
-    return "< .001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+def _with_interval(row: pd.Series) -> str:
+    low, high = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
+    return f"{sum_with_spread(row)} ({low:.0f}–{high:.0f})"

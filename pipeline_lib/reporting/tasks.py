@@ -31,6 +31,9 @@ a protocol of translation, a subset of the scored pairs, how neighbours of words
 direction between images and captions. Translated queries have their own language as ``item``, that
 of the translations as ``variant``."""
 
+PROTOCOLS = ("first", "exact")
+_ENDS = ("lowest", "highest")
+_SUBSETS = {"all": "", "without_overlap": ", unseen"}
 _COUNTS = {**dict.fromkeys(METRICS, "n_queries"), "sts": "n_pairs"}
 _COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries", "learnt"]
 
@@ -150,41 +153,42 @@ def _headline_name(row: pd.Series) -> str | None:
 
 def _translation(rows: pd.DataFrame) -> str:
     lines = []
-    for (recipe, protocol), group in rows.groupby(["recipe", "variant"], sort=False):
-        ends = group.sort_values("value", kind="stable").iloc[[0, -1]]
-        shown = [f"{_arrow(row['item'])} {_score(row)}" for _, row in ends.iterrows()]
-        mean, directions = f"{group['value'].mean():.1f}", str(len(group))
-        lines.append([f"`{recipe}`", protocol, directions, mean, *shown])
+    for recipe, own in rows.groupby("recipe", sort=False):
+        protocols = dict(list(own.groupby("variant")))
+        cells = [cell for name in PROTOCOLS for cell in _range(protocols.get(name))]
+        lines.append([f"`{recipe}`", str(own["item"].nunique()), *cells])
+    header = [f"{protocol}: {shown}" for protocol in PROTOCOLS for shown in ("mean", *_ENDS)]
     return _table(
-        "Sentences that find sentences of another language, R@1 in %: `first`, any sentence of the "
-        "image is right; `exact`, the translation alone.",
-        ["recipe", "protocol", "directions", "mean", "lowest", "highest"],
-        3,
+        "Sentences that find sentences of another language, R@1 in %, over ordered pairs of "
+        "languages: `first`, any sentence of the image is right; `exact`, the translation alone.",
+        ["recipe", "pairs", *header],
+        1,
         lines,
     )
 
 
+def _range(figures: pd.DataFrame | None) -> list[str]:
+    """Return the mean over pairs of languages, the lowest and the highest."""
+    if figures is None:
+        return ["–"] * (1 + len(_ENDS))
+    ends = figures.sort_values("value", kind="stable").iloc[[0, -1]]
+    shown = [f"{_arrow(row['item'])} {_score(row)}" for _, row in ends.iterrows()]
+    return [f"{figures['value'].mean():.1f}", *shown]
+
+
 def _sts(rows: pd.DataFrame) -> str:
+    sets = list(rows["item"].unique())
+    places = [(name, subset, "pearson") for name in sets for subset in _SUBSETS]
     lines = []
-    for (recipe, name), group in rows.groupby(["recipe", "item"], sort=False):
-        figures = group.set_index(["variant", "metric"])
-        cells = [
-            _score(figures.loc[place], 3) if place in figures.index else "–"
-            for place in (
-                ("all", "pearson"),
-                ("without_overlap", "pearson"),
-                ("without_overlap", "spearman"),
-            )
-        ]
-        counts = group.groupby("variant")["queries"].first()
-        pairs = [f"{counts.get(subset, 0):,}" for subset in ("all", "without_overlap")]
-        lines.append([f"`{recipe}`", name, *cells, " / ".join(pairs)])
-    header = ["recipe", "set", "Pearson", "unseen: Pearson", "unseen: Spearman", "pairs / unseen"]
+    for recipe, own in rows.groupby("recipe", sort=False):
+        figures = own.set_index(["item", "variant", "metric"])
+        cells = [_score(figures.loc[p], 3) if p in figures.index else "–" for p in places]
+        lines.append([f"`{recipe}`", *cells])
     return _table(
-        "Sentence similarity: correlation of cosines with human scores. Unseen are the pairs of "
-        "which no sentence is a training caption.",
-        header,
-        2,
+        "Sentence similarity: Pearson's correlation of cosines with human scores. Unseen are the "
+        "pairs of which no sentence is a training caption.",
+        ["recipe", *(f"{name}{words}" for name in sets for words in _SUBSETS.values())],
+        1,
         lines,
     )
 

@@ -1,14 +1,13 @@
 """Who is best in each language and by how much, with a paired test against the runner-up."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 
 import pandas as pd
 
-from pipeline_lib.evaluation.hits import image_contributions, paired_p
 from pipeline_lib.evaluation.retrieval import CUTOFFS
-from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_totals
+from pipeline_lib.reporting.comparisons import Difference, Hits, difference, p_value
 from pipeline_lib.reporting.markup import Child, code, element
 from pipeline_lib.reporting.svg import Estimate
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
@@ -22,18 +21,22 @@ LANGUAGES = {
 
 @dataclass(frozen=True)
 class Lead:
-    """How far the best recipe is ahead of the second; the test is paired over images."""
+    """How far the best recipe is ahead of the second.
+
+    Attributes:
+        second: Name of the second.
+        points: Difference of the sums of recalls.
+        test: The same, paired over images; None if either has no hits per image.
+    """
 
     second: str
-    difference: float
-    low: float
-    high: float
-    p: float
+    points: float
+    test: Difference | None
 
     @property
     def certain(self) -> bool:
         """Whether the interval of the lead excludes none."""
-        return self.low > 0
+        return self.test is not None and self.test.low > 0
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,7 @@ class Verdict:
     lead: Lead | None
 
 
-def verdicts(
-    summary: pd.DataFrame, hits: Mapping[str, pd.DataFrame], settings: RetrievalEvaluation
-) -> list[Verdict]:
+def verdicts(summary: pd.DataFrame, hits: Hits, settings: RetrievalEvaluation) -> list[Verdict]:
     """Find the best recipe of every pool by the sum of recalls.
 
     Args:
@@ -74,9 +75,10 @@ def sentence(verdict: Verdict) -> Iterator[Child]:
     if lead is None:
         yield " is the only recipe in this language"
     else:
-        yield f" {'wins' if lead.certain else 'leads'} by {lead.difference:.1f} over "
+        yield f" {'wins' if lead.certain else 'leads'} by {lead.points:.1f} over "
         yield code(lead.second)
-        yield "" if lead.certain else ", which may be chance"
+        if not lead.certain:
+            yield ", which may be chance" if lead.test else ", which was not tested"
 
 
 def evidence(verdict: Verdict, confidence: float) -> str:
@@ -85,8 +87,11 @@ def evidence(verdict: Verdict, confidence: float) -> str:
     if lead is None:
         low, high = best["sum_of_recalls_low"], best["sum_of_recalls_high"]
         found = f"{level} {low:.1f} to {high:.1f}"
+    elif lead.test is None:
+        found = "no hits per image to test the lead with"
     else:
-        found = f"{level} of the lead {_signed(lead.low)} to {_signed(lead.high)}, {_p(lead.p)}"
+        low, high = (_signed(bound) for bound in (lead.test.low, lead.test.high))
+        found = f"{level} of the lead {low} to {high}, {_p(lead.test.p)}"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
     return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
 
@@ -106,19 +111,12 @@ def chance(images: int, captions: int) -> float:
 
 
 def _lead(
-    best: pd.Series,
-    second: pd.Series,
-    language: str,
-    hits: Mapping[str, pd.DataFrame],
-    settings: RetrievalEvaluation,
+    best: pd.Series, second: pd.Series, language: str, hits: Hits, settings: RetrievalEvaluation
 ) -> Lead:
-    asked = [hits[row["recipe"]] for row in (best, second)]
-    # Both are sorted by image id, so that rows are pairs.
-    a, b = (image_contributions(table, language).to_numpy()[:, None] for table in asked)
-    draws = bootstrap_totals(a - b, settings.bootstrap_samples, settings.seed)[:, 0]
-    low, high = bootstrap_interval(draws, settings.confidence)
-    p = paired_p(*asked, language, settings.bootstrap_samples, settings.seed)
-    return Lead(str(second["recipe"]), float((a - b).sum()), float(low), float(high), p)
+    names = [str(row["recipe"]) for row in (best, second)]
+    sides = [hits[name] for name in names if name in hits]
+    test = difference(*sides, language, settings) if len(sides) == len(names) else None
+    return Lead(names[1], float(best["sum_of_recalls"] - second["sum_of_recalls"]), test)
 
 
 def _signed(value: float) -> str:
@@ -126,5 +124,5 @@ def _signed(value: float) -> str:
 
 
 def _p(value: float) -> str:
-    text = "p < .001" if value < 0.001 else f"p = {value:.3f}".replace("0.", ".")
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
+    sign = "" if value < 0.001 else "= "
+    return f"p {sign}{p_value(value)}".replace(" ", "\N{NO-BREAK SPACE}")

@@ -94,11 +94,25 @@ class ProbeEvaluation(Strict):
     rarest_word: list[Count]
 
 
+class Comparison(Strict):
+    """Recipes that answer one question, tested against a baseline on the queries they share.
+
+    Attributes:
+        question: The question, as a title.
+        baseline: Recipe that the others are tested against.
+        recipes: The others.
+    """
+
+    question: str
+    baseline: Name
+    recipes: list[Name]
+
+
 class Evaluations(Strict):
     """The tasks that recipes are measured on.
 
     Attributes:
-        baseline: Recipe that all others are compared with where both have the same queries.
+        comparisons: Which recipes are tested against which, by name.
     """
 
     retrieval: RetrievalEvaluation
@@ -106,4 +120,4 @@ class Evaluations(Strict):
     sts: StsEvaluation
     alignment: AlignmentEvaluation
     probes: ProbeEvaluation
-    baseline: Name
+    comparisons: dict[Name, Comparison]

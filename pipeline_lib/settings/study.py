@@ -97,11 +97,18 @@ class Settings(Strict):
             yield from self._translated_query_problems(f"translated_queries.{name}", queries)
         chosen = self.evaluations
         for key, names, known in (
-            ("baseline", [chosen.baseline], [NONE, *self.recipes]),
             ("alignment.lexicon", [chosen.alignment.lexicon], [NONE, *self.lexicons]),
             ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
         ):
             yield from _unknown(f"evaluations.{key}", names, known)
+        yield from self._comparison_problems()
+
+    def _comparison_problems(self) -> Iterator[str]:
+        for name, comparison in self.evaluations.comparisons.items():
+            where, members = f"evaluations.comparisons.{name}", comparison.recipes
+            yield from _unknown(where, [comparison.baseline, *members], self.recipes)
+            if comparison.baseline in members:
+                yield f"{where}.recipes: expected others than the baseline, found it among them"
 
     def _translation_problems(self) -> Iterator[str]:
         for name, recipe in self.translators.items():
