@@ -10,13 +10,15 @@ import torch
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
-from pipeline_lib.contract.tables import read_pairs
-from pipeline_lib.contract.word_vectors import read_word_vectors
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import read_images, read_pairs
+from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
+from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
 from pipeline_lib.training.loop import fit
 from pipeline_lib.training.preparation import (
@@ -48,6 +50,9 @@ def main(name: str) -> None:
         read_features(inputs["features"]), read_features(inputs["more_features"])
     )
     vectors = read_word_vectors(inputs["word_vectors"])
+    images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
+    unseen = check_unseen(vectors, evaluation_images(images), "validation or test")
+    raise_problems(f"recipes.{name}", [*training_leaks(pairs, images), *unseen])
     vocabulary = initial_vocabulary(recipe, inputs["initial"]) or build_vocabulary(pairs, recipe)
     train, val = (
         build_corpus(pairs, split, features, vocabulary, recipe, lexicon)

@@ -1,4 +1,4 @@
-"""No leaks: a translator never saw the captions of images that its output is evaluated on.
+"""No leaks: what a study trains or translates never saw captions of images it is evaluated on.
 
 Data sets share photos: most test photos of Flickr8k are training photos of Multi30k. An image id
 names the photo itself, whatever data set it is from, so that ids can be compared.
@@ -55,6 +55,22 @@ def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, w
     """
     test = set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
     raise_problems(where, _overlaps(seen, {TRAIN: evaluation_images(images), VAL: test}))
+
+
+def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
+    """Yield one sentence if a pair set trains on images that its recipe is evaluated on.
+
+    Args:
+        pairs: Of one recipe, which may join several data sets with splits of their own.
+        images: Of the data set that it is validated and tested on.
+    """
+    shared = sorted(set(images_seen(pairs)[TRAIN]) & evaluation_images(images))
+    if shared:
+        first = ", ".join(shared[:_SHOWN])
+        yield (
+            f"expected no training pair that shows a validation or test image, found {len(shared)} "
+            f"such images (first: {first}). Name pairs of the recipe's own split"
+        )
 
 
 def _empty_splits(seen: Mapping[str, list[str]]) -> Iterator[str]:
