@@ -11,7 +11,8 @@ from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.hits import image_hits
 from pipeline_lib.evaluation.queries import query_table
-from pipeline_lib.evaluation.reports import REPORTS, to_json
+from pipeline_lib.evaluation.report_text import to_json
+from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.evaluation.sts import read_scored_pairs
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import load_settings

@@ -11,7 +11,7 @@ from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.pools import rank_pools
 from pipeline_lib.evaluation.queries import query_table
-from pipeline_lib.evaluation.reports import to_json
+from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.scores import SCORES
 from pipeline_lib.models.joint_space import JointSpace

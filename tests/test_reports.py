@@ -16,7 +16,8 @@ from pipeline_lib.contract.lexicons import write_lexicon
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
-from pipeline_lib.evaluation.reports import REPORTS, to_json
+from pipeline_lib.evaluation.report_text import to_json
+from pipeline_lib.evaluation.reports import REPORTS
 from pipeline_lib.settings.evaluations import Evaluations
 from stages.evaluate import main as evaluate
 

@@ -3,7 +3,6 @@
 A recipe that a task does not concern has a report with nothing but the ``reason``.
 """
 
-import json
 from collections.abc import Callable
 
 import numpy as np
@@ -18,8 +17,6 @@ from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.sts import cosines, overlapping, sts_scores
 from pipeline_lib.evaluation.translation import translation_ranks, translation_scores
-
-DECIMALS = 4
 
 Report = dict[str, object]
 
@@ -177,11 +174,6 @@ REPORTS: dict[str, Callable[[Evaluated], Report]] = {
 """What is reported, by task."""
 
 
-def to_json(report: Report) -> str:
-    """Return a report as text, with numbers rounded to :data:`DECIMALS` places."""
-    return json.dumps(_rounded(report), indent=1) + "\n"
-
-
 def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Report]:
     return {str(seed): score(seed) for seed in sorted(run.embeddings)}
 
@@ -226,11 +218,3 @@ def _recalls_by_kind(run: Evaluated, language: str, pool: RankedPool) -> Report:
         )
         for name, (values, edges) in kinds.items()
     }
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _rounded(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_rounded(item) for item in value]
-    return round(value, DECIMALS) if isinstance(value, float) else value
