@@ -91,7 +91,8 @@ def _ctranslate2(settings: CTranslate2Translation) -> Engine:
         import ctranslate2
     except ImportError as error:
         raise ContractError(
-            "engine ctranslate2: expected the package ctranslate2, found none. Install it."
+            "engine ctranslate2: expected the package ctranslate2, found none. Install it: "
+            "uv sync --group ctranslate2"
         ) from error
     model = ctranslate2.Translator(str(folder), device=best_device().type)
     source, target = (
