@@ -22,6 +22,8 @@ def read_facts(path: Path, dataset: str) -> Facts:
     """Read the truth about a generated data set (truth.jsonl), by caption id and image id."""
     facts = Facts({}, {})
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+        if not line:
+            continue
         try:
             truth = json.loads(line)
             image = truth["image"].rpartition(".")[0]
@@ -40,7 +42,7 @@ def read_facts(path: Path, dataset: str) -> Facts:
 def write_no_facts(path: Path) -> None:
     """Publish the facts of a data set whose truth nobody knows."""
     with publish(path) as temporary:
-        temporary.touch()
+        temporary.write_text("\n")  # DVC warns of empty files
 
 
 def _facts(rows: list[list[str]]) -> frozenset[Fact]:
