@@ -168,6 +168,20 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
     assert "p = 1.000" in words.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "metrics/recipes/mlmme_b100/images.csv").unlink()
+    (tmp_path / "data/queries/mlmme_b100.parquet").unlink()
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
+    assert words.count(", which was not tested") == 2
+    assert "English · mlmme_b050 (mlmme_b100 is better, but its queries are not here)" in words
+    shutil.rmtree(tmp_path / "data/queries")
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    assert 'id="gallery"' not in Path("data/report/index.html").read_text(encoding="utf-8")
+
+
 def test_hits_that_do_not_add_up_to_the_scores_are_named(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     for name in ("kadar_en", "mlmme_b100"):

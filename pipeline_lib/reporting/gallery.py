@@ -30,6 +30,7 @@ class Shown:
     """What one model made of one language.
 
     Attributes:
+        recipe: Name of the model's recipe.
         language: Its code.
         queries: Rows of contract.queries.QUERIES, of one seed.
         texts: Captions of the pool by id.
@@ -37,6 +38,7 @@ class Shown:
         files: Path of each image by its id.
     """
 
+    recipe: str
     language: str
     queries: pd.DataFrame
     texts: Mapping[str, str]

@@ -45,12 +45,12 @@ Section = tuple[str, str, list[Child]]
 """Its anchor, its heading and what it holds."""
 
 
-def report_page(results: Results, shown: Sequence[Shown]) -> str:
+def report_page(results: Results, shown: Sequence[Shown | None]) -> str:
     """Return the report of a study as HTML.
 
     Args:
         results: What has been measured.
-        shown: What the best recipe of each language found, for the gallery.
+        shown: Of results.read_shown, for the gallery.
     """
     datasets = ", ".join(dict.fromkeys(results.summary["dataset"]))
     title = f"Polyview: {datasets}"
@@ -121,7 +121,7 @@ def _opening(results: Results, datasets: str, sections: list[Section]) -> Iterat
     yield element("nav", {"aria-label": "Sections"}, links)
 
 
-def _sections(results: Results, shown: Sequence[Shown]) -> Iterator[Section]:
+def _sections(results: Results, shown: Sequence[Shown | None]) -> Iterator[Section]:
     tables = {table.name: table for table in report_tables(results)}
 
     def table(name: str) -> list[Child]:
@@ -211,18 +211,22 @@ def _training(results: Results) -> list[Child]:
     return [element("p", {"class": "note"}, [words]), *panels] if panels else []
 
 
-def _gallery(results: Results, shown: Sequence[Shown]) -> list[Child]:
-    each = queries_each(len(shown))
+def _gallery(results: Results, shown: Sequence[Shown | None]) -> list[Child]:
+    galleries = [(v, own) for v, own in zip(results.verdicts, shown, strict=True) if own]
+    if not galleries:
+        return []
     words = (
         "Queries that the best recipe of each language finds and misses (first seed), with the "
         "best right and the best wrong candidate. None is chosen by hand: those shown are spread "
         "evenly over all that were found, and over the ranks of all that were missed."
     )
     children: list[Child] = [paragraph(words)]
-    for verdict, own in zip(results.verdicts, shown, strict=True):
+    for verdict, own in galleries:
+        best = verdict.best["recipe"]
+        others = "" if own.recipe == best else f" ({best} is better, but its queries are not here)"
         name = _language(verdict.best, results.summary)
-        heading = element("h3", {}, [name, " · ", code(verdict.best["recipe"])])
-        children += [heading, language_gallery(own, each)]
+        children += [element("h3", {}, [name, " · ", code(own.recipe), others])]
+        children += [language_gallery(own, queries_each(len(galleries)))]
     return children
 
 

@@ -147,9 +147,20 @@ def _yaml(path: Path) -> dict:
     return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
-def read_shown(results: Results) -> list[Shown]:
-    """Read what the best recipe of each language found, in the order of the verdicts."""
-    return [_shown(results, str(v.best["recipe"]), v.language) for v in results.verdicts]
+def read_shown(results: Results) -> list[Shown | None]:
+    """Read what the best recipe of each verdict found, of those whose queries are in data/."""
+    return [_best_shown(results, verdict) for verdict in results.verdicts]
+
+
+def _best_shown(results: Results, verdict: Verdict) -> Shown | None:
+    for name in map(str, verdict.ranking["recipe"]):
+        if _queries_path(name).is_file():
+            return _shown(results, name, verdict.language)
+    return None
+
+
+def _queries_path(recipe: str) -> Path:
+    return Path(f"data/queries/{recipe}.parquet")
 
 
 def _shown(results: Results, name: str, language: str) -> Shown:
@@ -157,10 +168,11 @@ def _shown(results: Results, name: str, language: str) -> Shown:
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
     folder = Path(settings.extractors[recipe.features].images)
-    queries = read_queries(Path(f"data/queries/{name}.parquet"))
+    queries = read_queries(_queries_path(name))
     own = (queries["language"] == language) & (queries["seed"] == recipe.seeds[0])
     captions = captions[captions["language"] == language]
     return Shown(
+        name,
         language,
         queries[own],
         dict(zip(captions["caption_id"], captions["text"], strict=True)),

@@ -41,11 +41,22 @@ class Lead:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The best recipe of one language; ``lead`` is None where it is the only one."""
+    """The best recipe of one language.
+
+    Attributes:
+        language: Its code.
+        ranking: Rows of the summary, best first.
+        lead: Of the first over the second; None where there is only one.
+    """
 
     language: str
-    best: pd.Series
+    ranking: pd.DataFrame
     lead: Lead | None
+
+    @property
+    def best(self) -> pd.Series:
+        """The first row."""
+        return self.ranking.iloc[0]
 
 
 def verdicts(summary: pd.DataFrame, hits: Hits, settings: RetrievalEvaluation) -> list[Verdict]:
@@ -62,9 +73,9 @@ def verdicts(summary: pd.DataFrame, hits: Hits, settings: RetrievalEvaluation) -
     found = []
     for (_, language), rows in summary.groupby(["dataset", "language"], sort=False):
         ranked = rows.sort_values("sum_of_recalls", ascending=False, kind="stable")
-        best, *others = (row for _, row in ranked.iterrows())
-        lead = _lead(best, others[0], language, hits, settings) if others else None
-        found.append(Verdict(str(language), best, lead))
+        first_two = [row for _, row in ranked.head(2).iterrows()]
+        lead = _lead(*first_two, str(language), hits, settings) if len(ranked) > 1 else None
+        found.append(Verdict(str(language), ranked, lead))
     return found
 
 
