@@ -176,9 +176,10 @@ def _panels(figures: Iterable[Element]) -> list[Child]:
 
 def _score_charts(results: Results) -> list[Child]:
     table = results.summary
-    low, high = table["sum_of_recalls_low"].min(), table["sum_of_recalls_high"].max()
     figures = []
-    for _, rows in table.groupby(["dataset", "language"], sort=False):
+    for (dataset, _), rows in table.groupby(["dataset", "language"], sort=False):
+        same = table[table["dataset"] == dataset]
+        low, high = same["sum_of_recalls_low"].min(), same["sum_of_recalls_high"].max()
         ranked = rows.sort_values("sum_of_recalls", ascending=False, kind="stable")
         best = ranked.iloc[0]["recipe"]
         estimates = [estimate(row, row["recipe"] == best) for _, row in ranked.iterrows()]
