@@ -48,7 +48,7 @@ def main() -> None:
     parts = [
         markdown(table),
         *(
-            f"{question.title}\n\n{markdown_table(question)}"
+            f"**{question.title}.**\n\n{markdown_table(question)}"
             for question in comparison_tables(compared, settings.evaluations)
         ),
         published_markdown(table, published),
