@@ -133,7 +133,7 @@ def test_recipes_are_tested_on_the_same_queries_only(table):
 
 def test_a_difference_is_that_of_a_double_loop():
     ranks = {"a": [1, 3, 8, 40, 2, 2], "b": [2, 1, 30, 9, 7, 11]}
-    found = difference(*(hits(each) for each in ranks.values()), "de", SETTINGS)
+    found = difference("a", "b", {n: hits(each) for n, each in ranks.items()}, "de", SETTINGS)
     images = len(ranks["a"])
     points = {
         name: sum(200 / images for rank in each for k in (1, 5, 10) if rank <= k)

@@ -35,22 +35,26 @@ class Difference:
 
 
 def difference(
-    hits: pd.DataFrame, baseline: pd.DataFrame, language: str, settings: RetrievalEvaluation
+    recipe: str, baseline: str, hits: Hits, language: str, settings: RetrievalEvaluation
 ) -> Difference | None:
-    """Compare two recipes in one language; None where they have not the same queries.
+    """Compare two recipes in one language; None if one has no hits, or not the same queries.
 
     Args:
-        hits: Of one recipe (hits.HITS).
-        baseline: Of the other.
+        recipe: Name of one.
+        baseline: Name of the other.
+        hits: Of the recipes that have any.
         language: Whose queries count.
         settings: Bootstrap settings; there are as many permutations as resamples.
     """
+    if not {recipe, baseline} <= hits.keys():
+        return None
     samples, seed = settings.bootstrap_samples, settings.seed
-    p = paired_p(hits, baseline, language, samples, seed)
+    sides = hits[recipe], hits[baseline]
+    p = paired_p(*sides, language, samples, seed)
     if np.isnan(p):
         return None
     # Both are sorted by image id, so that rows are pairs.
-    a, b = (image_contributions(side, language).to_numpy()[:, None] for side in (hits, baseline))
+    a, b = (image_contributions(side, language).to_numpy()[:, None] for side in sides)
     draws = bootstrap_totals(a - b, samples, seed)[:, 0]
     low, high = bootstrap_interval(draws, settings.confidence)
     return Difference(float((a - b).sum()), float(low), float(high), p)
@@ -101,10 +105,8 @@ def _members(scored: pd.DataFrame, chosen: Comparison) -> Iterator[dict[str, obj
 def _against(
     row: Mapping[str, object], baseline: str, hits: Hits, settings: RetrievalEvaluation
 ) -> dict[str, float]:
-    recipe = str(row["recipe"])
-    if recipe == baseline or not {recipe, baseline} <= hits.keys():
-        return {}
-    found = difference(hits[recipe], hits[baseline], str(row["language"]), settings)
+    recipe, language = str(row["recipe"]), str(row["language"])
+    found = difference(recipe, baseline, hits, language, settings) if recipe != baseline else None
     return asdict(found) if found else {}
 
 
@@ -131,11 +133,16 @@ def _cells(own: pd.DataFrame, languages: list[str]) -> Iterator[str]:
         if np.isnan(row["p"]):
             yield from [NOTHING] * 2
         else:
-            low, high = (f"{row[bound]:+.1f}" for bound in ("low", "high"))
-            yield f"{row['difference']:+.1f} ({low} to {high})".replace("-", "−")
+            points, low, high = (signed(row[name]) for name in ("difference", "low", "high"))
+            yield f"{points} ({low} to {high})"
             yield p_value(row["p"])
 
 
 def p_value(p: float) -> str:
     """Return a p-value as papers print it."""
     return "< .001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
+
+
+def signed(points: float) -> str:
+    """Return a difference with its sign."""
+    return f"{points:+.1f}".replace("-", "−")

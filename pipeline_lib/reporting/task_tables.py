@@ -13,6 +13,7 @@ from pipeline_lib.reporting.reports import Reports
 from pipeline_lib.reporting.study_tables import NOTHING
 from pipeline_lib.reporting.summary import DIRECTIONS
 from pipeline_lib.reporting.tables import Table
+from pipeline_lib.reporting.tasks import PROTOCOLS
 
 Entry = tuple[str, str, Mapping[str, object]]
 """Recipe, what it is compared in, and its scores."""
@@ -39,7 +40,7 @@ def translation_table(reports: Reports) -> Table | None:
     """Return retrieval of sentences by sentences of another language, by protocol."""
     columns = [
         Column(f"{protocol} {header}", (protocol, key))
-        for protocol in ("first", "exact")
+        for protocol in PROTOCOLS
         for header, key in (*_RECALLS, ("sum", "sum_of_recalls"))
     ]
     entries = [

@@ -7,7 +7,7 @@ from math import comb
 import pandas as pd
 
 from pipeline_lib.evaluation.retrieval import CUTOFFS
-from pipeline_lib.reporting.comparisons import Difference, Hits, difference, p_value
+from pipeline_lib.reporting.comparisons import Difference, Hits, difference, p_value, signed
 from pipeline_lib.reporting.markup import Child, code, element
 from pipeline_lib.reporting.svg import Estimate
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
@@ -101,7 +101,7 @@ def evidence(verdict: Verdict, confidence: float) -> str:
     elif lead.test is None:
         found = "no hits per image to test the lead with"
     else:
-        low, high = (_signed(bound) for bound in (lead.test.low, lead.test.high))
+        low, high = (signed(bound) for bound in (lead.test.low, lead.test.high))
         found = f"{level} of the lead {low} to {high}, {_p(lead.test.p)}"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
     return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
@@ -125,13 +125,8 @@ def _lead(
     best: pd.Series, second: pd.Series, language: str, hits: Hits, settings: RetrievalEvaluation
 ) -> Lead:
     names = [str(row["recipe"]) for row in (best, second)]
-    sides = [hits[name] for name in names if name in hits]
-    test = difference(*sides, language, settings) if len(sides) == len(names) else None
-    return Lead(names[1], float(best["sum_of_recalls"] - second["sum_of_recalls"]), test)
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.1f}".replace("-", "−")
+    points = float(best["sum_of_recalls"] - second["sum_of_recalls"])
+    return Lead(names[1], points, difference(*names, hits, language, settings))
 
 
 def _p(value: float) -> str:
