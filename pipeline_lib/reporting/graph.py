@@ -32,11 +32,15 @@ class Stage:
 def stage_graph(blocks: Mapping[str, dict], params: Mapping[str, object]) -> list[Stage]:
     """Return the stages in the order of dvc.yaml; those without an instance are left out.
 
+    ``code`` is left out, too: every stage reads it.
+
     Args:
         blocks: ``stages`` of dvc.yaml.
         params: All of params.yaml, which its ``${…}`` name.
     """
-    instances = {name: list(_instances(block, params)) for name, block in blocks.items()}
+    instances = {
+        name: list(_instances(block, params)) for name, block in blocks.items() if name != "code"
+    }
     outs = {
         (name, path) for name, all_ in instances.items() for one in all_ for path in one["outs"]
     }

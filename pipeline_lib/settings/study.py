@@ -3,8 +3,9 @@
 YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``2e-4`` a number).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
@@ -223,6 +224,19 @@ def load_settings(path: Path = PARAMS) -> Settings:
         _raise(path, _readable(error, Settings, ""))
     _raise(path, settings.reference_problems())
     return settings
+
+
+def modules_of(sections: Iterable[str]) -> set[str]:
+    """Return the modules that describe sections of params.yaml, as paths."""
+
+    def modules(annotation: object) -> Iterator[str]:
+        if isinstance(annotation, type) and annotation.__module__.startswith(__package__):
+            yield annotation.__module__.replace(".", "/") + ".py"
+        for part in get_args(annotation):
+            yield from modules(part)
+
+    fields = Settings.model_fields
+    return {name for section in sections for name in modules(fields[section].annotation)}
 
 
 def _recipe_contradictions(where: str, recipe: AnyRecipe) -> Iterator[str]:

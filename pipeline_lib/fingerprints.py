@@ -1,0 +1,92 @@
+"""What the code of a stage does, in a few lines of text: one digest per module that it imports.
+
+A stage that depended on its modules themselves would have DVC write their 40 names into every
+entry of dvc.lock, and train anew for a comment. The digest is of the syntax tree, which comments,
+docstrings and layout do not change.
+"""
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+
+def fingerprints(
+    starts: Iterable[Path], root: Path, left_out: frozenset[Path] = frozenset()
+) -> str:
+    """Return a line ``digest  module`` for each of our modules that some modules import.
+
+    Args:
+        starts: The first modules; they have lines as well.
+        root: The folder that holds the packages, which module names start from.
+        left_out: Modules that get no line, and whose imports are not followed.
+
+    Raises:
+        ValueError: A module has a relative import, which is not followed.
+    """
+    modules = sorted(imported_closure(starts, root, left_out))
+    return "".join(f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in modules)
+
+
+def imported_closure(
+    starts: Iterable[Path], root: Path, left_out: frozenset[Path] = frozenset()
+) -> set[Path]:
+    """Return the files under ``root`` that modules import, and these import, and the modules."""
+    found: set[Path] = set()
+    todo = {*starts}
+    while todo := todo - found - left_out:
+        path = todo.pop()
+        found.add(path)
+        todo |= imported_files(path, root)
+    return found
+
+
+@cache
+def imported_files(path: Path, root: Path) -> frozenset[Path]:
+    """Return the files under ``root`` that a module imports, wherever in it the import stands."""
+    names = {name for node in ast.walk(_parsed(path)) for name in _imported_names(node, path)}
+    files = (root.joinpath(*name.split(".")).with_suffix(".py") for name in names)
+    return frozenset(file for file in files if file.is_file())
+
+
+def _imported_names(node: ast.AST, path: Path) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        if node.level or node.module is None:
+            raise ValueError(
+                f"{path}:{node.lineno}: expected an absolute import, found a relative one: write "
+                "the module's whole name"
+            )
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@cache
+def _digest(path: Path) -> str:
+    return hashlib.sha256(json.dumps(_meaning(_parsed(path))).encode()).hexdigest()
+
+
+def _parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def _meaning(node: object) -> object:
+    """Return a syntax tree as lists, without what does nothing and what is new in later Pythons."""
+    if isinstance(node, list):
+        return [_meaning(item) for item in node if not _is_text(item)]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
+    return [type(node).__name__, *([name, _meaning(value)] for name, value in fields)]
+
+
+def _is_text(statement: object) -> bool:
+    """Return whether a statement is a string and nothing else: a docstring."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

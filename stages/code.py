@@ -1,0 +1,32 @@
+"""Fingerprint the code of every stage, so that each stage depends on what its modules do."""
+
+from pathlib import Path
+
+import click
+from ruamel.yaml import YAML
+
+from pipeline_lib.fingerprints import fingerprints
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.study import modules_of
+
+ROOT = Path(__file__).resolve().parent.parent
+READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
+"""Reads all of params.yaml for every stage; DVC compares the values of the stage's sections."""
+
+
+@click.command(help=__doc__)
+def main() -> None:
+    """Write data/code/STAGE.txt for every other stage of the study's dvc.yaml."""
+    # DVC lets no stage depend on dvc.yaml, and none needs to: a block that changes runs its stage,
+    # and a module that changes runs this one.
+    blocks = YAML(typ="safe").load(Path("dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    for name in blocks.keys() - {"code"}:
+        params = blocks[name].get("do", blocks[name]).get("params", [])
+        described = modules_of({param.split(".")[0] for param in params})
+        starts = [ROOT / "stages" / f"{name}.py", *(ROOT / module for module in described)]
+        with publish(Path(f"data/code/{name}.txt")) as path:
+            path.write_text(fingerprints(starts, ROOT, READER), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

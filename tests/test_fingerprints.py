@@ -1,0 +1,148 @@
+"""Stages depend on what their modules do: on each module, and on nothing that does nothing."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from graph import ROOT, STAGES
+
+from pipeline_lib.fingerprints import fingerprints
+from stages.code import main as code
+
+MODULE = '''"""What it is for."""
+
+from ours.other import LIMIT
+
+
+def doubled(x, *, limit=LIMIT):
+    """Return it doubled."""
+    # Never more than the limit.
+    return min(2 * x, limit)
+'''
+SAME = {
+    "as it is": (),
+    "a comment": ("# Never more than the limit.", "# Other words."),
+    "no comment": ("    # Never more than the limit.\n", ""),
+    "a docstring": ("Return it doubled.", "Return twice that."),
+    "no docstring": ('    """Return it doubled."""\n', ""),
+    "a module's docstring": ("What it is for.", "Something else."),
+    "layout": ("min(2 * x, limit)", "min(\n        2*x, limit,\n    )"),
+}
+OTHER = {
+    "a number": ("2 * x", "3 * x"),
+    "an operation": ("2 * x", "2 + x"),
+    "a name": ("min(", "max("),
+    "a default": ("limit=LIMIT", "limit=None"),
+    "a default that is gone": ("limit=LIMIT", "limit"),
+    "a statement": ("    return", "    x += 1\n    return"),
+    "a type of number": ("2 * x", "2.0 * x"),
+    "a text that is a value": ("min(2 * x, limit)", "'2 * x'"),
+    "an order": ("min(2 * x, limit)", "min(limit, 2 * x)"),
+}
+
+
+@pytest.fixture
+def fingerprint(tmp_path):
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "other.py").write_text("LIMIT = 9\n", encoding="utf-8")
+
+    def of(name, module):
+        path = tmp_path / "ours" / f"{name.replace(' ', '_')}.py"
+        path.write_text(module, encoding="utf-8")
+        lines = fingerprints([path], tmp_path).splitlines()
+        return {name: digest for digest, name in (line.split("  ") for line in lines)}
+
+    return of
+
+
+@pytest.mark.parametrize("change", [*SAME, *OTHER])
+def test_a_digest_changes_with_what_a_module_does(change, fingerprint):
+    before = fingerprint("before", MODULE)
+    edit = {**SAME, **OTHER}[change]
+    assert not edit or edit[0] in MODULE
+    after = fingerprint("after", MODULE.replace(*edit) if edit else MODULE)
+    assert before["ours/other.py"] == after["ours/other.py"]
+    assert (before["ours/before.py"] == after["ours/after.py"]) == (change in SAME)
+
+
+def test_imports_are_followed_wherever_they_stand(fingerprint):
+    fingerprint("inner", "import ours.other\n")
+    found = fingerprint("outer", "def late():\n    from ours import inner\n    return inner\n")
+    assert [*found] == ["ours/inner.py", "ours/other.py", "ours/outer.py"]
+
+
+def test_a_relative_import_is_refused(fingerprint):
+    with pytest.raises(ValueError, match=r"relative\.py:2: expected an absolute import"):
+        fingerprint("relative", "x = 1\nfrom .other import LIMIT\n")
+
+
+def test_modules_that_import_each_other_end(fingerprint):
+    fingerprint("one", "import ours.two\n")
+    assert len(fingerprint("two", "import ours.one\n")) == 2
+
+
+@pytest.fixture(scope="module")
+def modules(tmp_path_factory):
+    """Return the modules that each stage is fingerprinted with."""
+    study = tmp_path_factory.mktemp("study")
+    shutil.copy(ROOT / "dvc.yaml", study)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(study)
+        CliRunner().invoke(code, catch_exceptions=False)
+    return {
+        path.stem: {line.split("  ")[1] for line in path.read_text(encoding="utf-8").splitlines()}
+        for path in (study / "data" / "code").iterdir()
+    }
+
+
+def test_every_stage_but_this_one_is_fingerprinted(modules):
+    assert modules.keys() == STAGES.keys() - {"code"}
+
+
+@pytest.mark.parametrize("name", ["train", "evaluate", "rerank", "world"])
+def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modules):
+    program = (
+        f"import sys, stages.{name}\n"
+        "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('pipeline_lib.')))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    imported = {
+        path.removeprefix(f"{ROOT}/")
+        for path in printed.split()
+        if not path.endswith("__init__.py")
+    }
+    # study.py imports the form of every section of params.yaml, of whatever stage it is.
+    forms = {f"pipeline_lib/settings/{path.name}" for path in ROOT.glob("pipeline_lib/settings/*")}
+    assert "pipeline_lib/publishing.py" in imported
+    assert imported - forms <= modules[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "lacks"),
+    [
+        ("world", {"corpora"}, {"images", "synthesis", "rerankings"}),
+        ("features", {"images"}, {"corpora", "synthesis", "rerankings"}),
+        ("train", {"images", "recipes", "text"}, {"synthesis", "rerankings", "pseudopairs"}),
+        ("rerank", {"rerankings", "synthesis", "evaluations"}, {"pseudopairs"}),
+    ],
+)
+def test_a_stage_is_fingerprinted_with_the_settings_that_it_has(name, has, lacks, modules):
+    found = {
+        path.split("/")[-1].removesuffix(".py") for path in modules[name] if "settings/" in path
+    }
+    assert has <= found
+    assert not lacks & found
+    assert "study" not in found
+
+
+def test_packages_hold_only_their_docstrings():
+    # Their code would run with every import and be in no fingerprint.
+    packages = [*ROOT.glob("pipeline_lib/**/__init__.py"), ROOT / "stages/__init__.py"]
+    assert len(packages) > 5
+    for path in packages:
+        source = path.read_text(encoding="utf-8").strip()
+        assert not source or (source.startswith('"""') and source.count('"""') == 2), path
