@@ -373,6 +373,26 @@ def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
     assert sts_table({"one": {"reason": "none"}}) is None
 
 
+def scored_sets(**pearsons):
+    """Return a report of STS: Pearson's correlation and the number of pairs of each set."""
+    sets = {
+        name: {"all": {"pearson": pearson, "n_pairs": pairs}}
+        for name, (pearson, pairs) in pearsons.items()
+    }
+    return {"per_seed": {"1": sets}}
+
+
+def test_the_best_is_the_best_of_those_that_were_tested_on_as_many():
+    reports = {
+        "one": scored_sets(a=(0.5, 100), b=(0.8, 50)),
+        "two": scored_sets(a=(0.6, 100), b=(0.7, 50)),
+        "few": scored_sets(a=(0.9, 10)),
+    }
+    table = sts_table(reports)
+    bold = {(*table.rows[row][:2], table.header[column]) for row, column in table.best}
+    assert bold == {("two", "a", "Pearson"), ("one", "b", "Pearson")}
+
+
 def test_mixed_pools_show_the_language_that_comes_first():
     def seed(share):
         recalls = {"r1": share, "r5": 50.0, "r10": 60.0, "r1_interval": [share - 1, share + 1]}

@@ -17,7 +17,9 @@ from pipeline_lib.reporting.published import (
     published_markdown,
     read_published,
 )
+from pipeline_lib.reporting.published_tasks import printed_table
 from pipeline_lib.reporting.readme import (
+    PRINTED,
     RERANKINGS,
     TABLES,
     TRANSLATORS,
@@ -239,7 +241,37 @@ def test_readme_shows_the_tracked_metrics():
     tables = {study: committed(path) for study, path in TABLES.items()}
     tables |= {name: translator_markdown(ROOT / folder) for name, folder in TRANSLATORS.items()}
     tables |= {name: reranking_markdown(ROOT / folder) for name, folder in RERANKINGS.items()}
+    tables |= {
+        name: markdown_table(printed_table(read_published(ROOT / path)))
+        for name, path in PRINTED.items()
+    }
     assert with_results(readme, tables) == readme, "run python -m pipeline_lib.reporting.readme"
+
+
+def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
+    rows = printed_table(read_published(ROOT / "studies/multi30k/published.csv")).rows
+    kinds = [kind for kind, *_ in rows]
+    assert sorted(set(kinds), key=kinds.index) == [
+        "translation retrieval, exact",
+        "sentence similarity",
+        "word translation",
+        "re-ranked translations",
+    ]
+    by_name = {(kind, name): cells for kind, name, *cells in rows}
+    assert len(by_name) == len(rows)
+    assert by_name["sentence similarity", "MLMME β=.5"] == [
+        "calixto2017, 2",
+        "sts2014 0.727, sts2015 0.776",
+    ]
+    assert by_name["translation retrieval, exact", "DPCCA"] == [
+        "Rotman et al. 2018, by kadar2019, 7",
+        "en→de 82.6, de→en 79.1",
+    ]
+    assert by_name["word translation", "AME, symmetric"] == ["mohammadshahi2019, 1", "en→de 66.9"]
+    assert by_name["re-ranked translations", "NMT + MLMME β=.25"] == [
+        "calixto2017, 3",
+        "BLEU 35.4, METEOR 52.6, TER 44.6",
+    ]
 
 
 def test_results_replace_what_stood_between_the_markers():

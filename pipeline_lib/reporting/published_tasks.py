@@ -4,6 +4,7 @@ import pandas as pd
 
 from pipeline_lib.reporting.published import WAYS
 from pipeline_lib.reporting.summary import table_line
+from pipeline_lib.reporting.tables import Table
 from pipeline_lib.reporting.tasks import FOLDS, KEY, TRANSLATED
 
 _STS = "sts_pearson_"
@@ -17,6 +18,14 @@ _FIGURES = {
     "translated_query_retrieval": (TRANSLATED, "en", "mean_recall"),
 }
 """Task, variant and metric of the summary by the task of published.csv."""
+
+_WORDS = {
+    "translation_retrieval": "translation retrieval, exact",
+    "sts": "sentence similarity",
+    "alignment": "word translation",
+    "reranking": "re-ranked translations",
+}
+"""Tasks that papers print on other data than ours, as :func:`printed_table` names them."""
 
 _FOLDS = "retrieval_5x1k"
 _DIRECTIONS = {short: way for way, short in WAYS.items()}
@@ -64,6 +73,37 @@ def published_task_markdown(table: pd.DataFrame, published: pd.DataFrame) -> str
         value = f"{row['published']:.{_decimals(row['task'])}f}"
         lines.append([row["row"], _name(row), "–", value, "–", by])
     return "\n".join(map(table_line, lines)) + "\n"
+
+
+def printed_table(published: pd.DataFrame) -> Table:
+    """Return what papers print for these tasks, to stand near our figures on other data.
+
+    Args:
+        published: Of published.read_published.
+    """
+    known = published[published["task"].isin(_WORDS)].drop_duplicates(["row", "metric", "language"])
+    groups = known.groupby(["task", "source", "table", "row", "quoted_from"], sort=False)
+    rows = [
+        [
+            _WORDS[task],
+            row,
+            f"{quoted_from}, by {source}, {table}" if quoted_from else f"{source}, {table}",
+            ", ".join(_cell(line) for _, line in figures.iterrows()),
+        ]
+        for (task, source, table, row, quoted_from), figures in groups
+    ]
+    rows.sort(key=lambda cells: [*_WORDS.values()].index(cells[0]))
+    title = "What the papers print for the other tasks"
+    return Table("printed", title, ["task", "row", "paper, table", "figures"], rows, labels=4)
+
+
+def _cell(line: pd.Series) -> str:
+    """Return a printed figure with its name."""
+    if line["task"] == "sts":
+        return f"sts{line['metric'].removeprefix(_STS)} {line['value']:.3f}"
+    if line["task"] == "reranking":
+        return f"{line['metric'].upper()} {line['value']:.1f}"
+    return f"{line['language'].replace('-', '→')} {line['value']:.1f}"
 
 
 def _printed(published: pd.DataFrame) -> pd.DataFrame:

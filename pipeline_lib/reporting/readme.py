@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 
 from pipeline_lib.publishing import publish
+from pipeline_lib.reporting.published import read_published
+from pipeline_lib.reporting.published_tasks import printed_table
 from pipeline_lib.reporting.reports import read_reports
 from pipeline_lib.reporting.tables import markdown_table
 from pipeline_lib.reporting.translator_tables import reranking_table, translator_table
@@ -19,6 +21,7 @@ TABLES = {
 }
 TRANSLATORS = {"translators of multi30k": Path("studies/multi30k/metrics/translators")}
 RERANKINGS = {"re-rankings of flickr8k": Path("studies/flickr8k/metrics/rerankings")}
+PRINTED = {"printed for other tasks": Path("studies/multi30k/published.csv")}
 
 
 def translator_markdown(folder: Path) -> str:
@@ -39,6 +42,10 @@ def results() -> dict[str, str]:
         **{study: path.read_text(encoding="utf-8") for study, path in TABLES.items()},
         **{name: translator_markdown(folder) for name, folder in TRANSLATORS.items()},
         **{name: reranking_markdown(folder) for name, folder in RERANKINGS.items()},
+        **{
+            name: markdown_table(printed_table(read_published(path)))
+            for name, path in PRINTED.items()
+        },
     }
 
 

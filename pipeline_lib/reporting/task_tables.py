@@ -4,7 +4,7 @@ A score is the mean over a recipe's seeds, and so are the bounds of its interval
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -163,6 +163,7 @@ def kind_table(reports: Reports, best: Sequence[tuple[str, str]]) -> Table | Non
 
 
 _KINDS = (("caption_length", "tokens"), ("rarest_word", "rarest word seen"))
+_NUMBERS = ("n_queries", "n_candidates", "n_pairs")
 _RECALLS = (("R@1", "r1"), ("R@5", "r5"), ("R@10", "r10"))
 
 
@@ -204,7 +205,7 @@ def _table(
         (row, number)
         for number, column in enumerate(columns, start=2)
         if column.ranked
-        for row in _greatest(entries, lambda found, column=column: _score(found, column.path))
+        for row in _greatest(entries, column.path)
     }
     header = [*labels, *(column.header for column in columns)]
     return Table(name, title, header, rows, labels=2, best=frozenset(best))
@@ -218,11 +219,16 @@ def _bin(label: str) -> str:
     return f"≤ {high}" if high else f"≥ {low}"
 
 
-def _greatest(entries: Sequence[Entry], score: Callable[[Mapping], float]) -> Iterator[int]:
-    """Yield the entries with the greatest score among those that are compared with them."""
+def _greatest(entries: Sequence[Entry], path: tuple[str, ...]) -> Iterator[int]:
+    """Yield the entries with the greatest score among those that are compared with them.
+
+    Scores are compared in the same language or set, and among as many: recipes that were trained
+    on other captions leave other sentences and words to be tested.
+    """
     compared = defaultdict(list)
     for row, (_, key, found) in enumerate(entries):
-        compared[key].append((score(found), row))
+        among = (_at(found, (*path[:-1], number)) for number in _NUMBERS)
+        compared[key, *among].append((_score(found, path), row))
     for values in compared.values():
         greatest = max((value for value, _ in values if not np.isnan(value)), default=None)
         if len(values) > 1:
