@@ -19,7 +19,7 @@ from pipeline_lib.reporting.published import (
 )
 from pipeline_lib.reporting.published_tasks import printed_table
 from pipeline_lib.reporting.readme import (
-    PRINTED,
+    PAPERS,
     RERANKINGS,
     TABLES,
     TRANSLATORS,
@@ -243,7 +243,7 @@ def test_readme_shows_the_tracked_metrics():
     tables |= {name: reranking_markdown(ROOT / folder) for name, folder in RERANKINGS.items()}
     tables |= {
         name: markdown_table(printed_table(read_published(ROOT / path)))
-        for name, path in PRINTED.items()
+        for name, path in PAPERS.items()
     }
     assert with_results(readme, tables) == readme, "run python -m pipeline_lib.reporting.readme"
 

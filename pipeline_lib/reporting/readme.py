@@ -21,7 +21,7 @@ TABLES = {
 }
 TRANSLATORS = {"translators of multi30k": Path("studies/multi30k/metrics/translators")}
 RERANKINGS = {"re-rankings of flickr8k": Path("studies/flickr8k/metrics/rerankings")}
-PRINTED = {"printed for other tasks": Path("studies/multi30k/published.csv")}
+PAPERS = {"printed for other tasks": Path("studies/multi30k/published.csv")}
 
 
 def translator_markdown(folder: Path) -> str:
@@ -44,7 +44,7 @@ def results() -> dict[str, str]:
         **{name: reranking_markdown(folder) for name, folder in RERANKINGS.items()},
         **{
             name: markdown_table(printed_table(read_published(path)))
-            for name, path in PRINTED.items()
+            for name, path in PAPERS.items()
         },
     }
 
