@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline_lib.fingerprints import fingerprints
-
 
 @contextmanager
 def publish(path: Path) -> Iterator[Path]:
@@ -86,9 +84,8 @@ def tree_sha256(path: Path) -> str:
 
 
 def _source_sha256() -> str:
-    library = Path(__file__).parent
-    modules = fingerprints(library.rglob("*.py"), library.parent)
-    return hashlib.sha256(modules.encode()).hexdigest()
+    modules = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256("".join(map(file_sha256, modules)).encode()).hexdigest()
 
 
 def _flush(path: Path) -> None:

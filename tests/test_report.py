@@ -382,10 +382,10 @@ def scored_sets(**pearsons):
     return {"per_seed": {"1": sets}}
 
 
-def test_the_best_is_the_best_of_those_that_were_tested_on_as_many():
+def test_the_best_is_the_best_of_those_that_were_tested_alike():
     reports = {
-        "one": scored_sets(a=(0.5, 100), b=(0.8, 50)),
-        "two": scored_sets(a=(0.6, 100), b=(0.7, 50)),
+        "one": scored_sets(a=(0.5, 100), b=(0.8, 50), c=(0.3, 300)),
+        "two": scored_sets(a=(0.6, 98), b=(0.7, 50), c=(0.2, 200)),
         "few": scored_sets(a=(0.9, 10)),
     }
     table = sts_table(reports)

@@ -163,7 +163,6 @@ def kind_table(reports: Reports, best: Sequence[tuple[str, str]]) -> Table | Non
 
 
 _KINDS = (("caption_length", "tokens"), ("rarest_word", "rarest word seen"))
-_NUMBERS = ("n_queries", "n_candidates", "n_pairs")
 _RECALLS = (("R@1", "r1"), ("R@5", "r5"), ("R@10", "r10"))
 
 
@@ -220,19 +219,36 @@ def _bin(label: str) -> str:
 
 
 def _greatest(entries: Sequence[Entry], path: tuple[str, ...]) -> Iterator[int]:
-    """Yield the entries with the greatest score among those that are compared with them.
-
-    Scores are compared in the same language or set, and among as many: recipes that were trained
-    on other captions leave other sentences and words to be tested.
-    """
+    """Yield the entries with the greatest score of those in the same language or set."""
     compared = defaultdict(list)
     for row, (_, key, found) in enumerate(entries):
-        among = (_at(found, (*path[:-1], number)) for number in _NUMBERS)
-        compared[key, *among].append((_score(found, path), row))
-    for values in compared.values():
-        greatest = max((value for value, _ in values if not np.isnan(value)), default=None)
-        if len(values) > 1:
-            yield from (row for value, row in values if value == greatest)
+        value = _score(found, path)
+        if not np.isnan(value):
+            compared[key].append((row, value, _tested(found, path)))
+    for scores in compared.values():
+        alike = _tested_alike(scores)
+        if len(alike) > 1:
+            greatest = max(value for _, value in alike)
+            yield from (row for row, value in alike if value == greatest)
+
+
+def _tested(found: Mapping[str, object], path: tuple[str, ...]) -> float:
+    """Return how many queries or pairs a score is of."""
+    numbers = (_score(found, (*path[:-1], name)) for name in ("n_queries", "n_pairs"))
+    return next((number for number in numbers if not np.isnan(number)), 0)
+
+
+def _tested_alike(scores: Sequence[tuple[int, float, float]]) -> list[tuple[int, float]]:
+    """Return rows and scores that can be compared; none if they are of other words or pairs.
+
+    One that is of less than half as many as another is of other photos. What training captions
+    leave to be tested may differ by a tenth.
+    """
+    most = max(tested for *_, tested in scores)
+    rest = [entry for entry in scores if entry[2] >= most / 2]
+    if min(tested for *_, tested in rest) < 0.9 * most:
+        return []
+    return [(row, value) for row, value, _ in rest]
 
 
 def _cell(found: Mapping[str, object], column: Column) -> str:
