@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.fingerprints import fingerprints
 from pipeline_lib.publishing import publish
-from pipeline_lib.settings.study import modules_of
+from pipeline_lib.settings.study import PARAMS, Settings, modules_of
 
 ROOT = Path(__file__).resolve().parent.parent
 READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
@@ -21,11 +21,17 @@ def main() -> None:
     # and a module that changes runs this one.
     blocks = YAML(typ="safe").load(Path("dvc.yaml").read_text(encoding="utf-8"))["stages"]
     for name in blocks.keys() - {"code"}:
-        params = blocks[name].get("do", blocks[name]).get("params", [])
-        described = modules_of({param.split(".")[0] for param in params})
+        described = modules_of(_sections(blocks[name].get("do", blocks[name])))
         starts = [ROOT / "stages" / f"{name}.py", *(ROOT / module for module in described)]
         with publish(Path(f"data/code/{name}.txt")) as path:
             path.write_text(fingerprints(starts, ROOT, READER), encoding="utf-8")
+
+
+def _sections(block: dict) -> set[str]:
+    """Return the sections of params.yaml that a stage depends on: some, or the whole file."""
+    if PARAMS.name in block["deps"]:
+        return {*Settings.model_fields}
+    return {param.split(".")[0] for param in block.get("params", [])}
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def main(name: str) -> None:
     """Write metrics/translated_queries/NAME.json and data/translated_queries/NAME.parquet."""
     settings = load_settings()
     chosen = choose(settings.translated_queries, name, "entry of translated_queries")
-    recipe, retrieval = settings.recipe(chosen.recipe), settings.evaluations.retrieval
+    retrieval, seeds = settings.evaluations.retrieval, settings.recipe(chosen.recipe).seeds
     translation = settings.translations[chosen.translation]
     pool = {translation.target_language: "machine"}
     captions, images = (
@@ -37,9 +37,10 @@ def main(name: str) -> None:
         )
     )
     features = read_features(Path(f"data/features/{chosen.features}.h5"))
-    scores, ranked = SCORES[recipe.similarity], {}
-    for seed in recipe.seeds:
+    ranked = {}
+    for seed in seeds:
         model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{seed}")).to(best_device())
+        scores = SCORES[model.recipe.similarity]
         vectors = embed_evaluated(model, captions, images, features, {})
         ranked[seed] = rank_pools(vectors, captions, pool, scores)
     write_queries(query_table(ranked, scores), Path(f"data/translated_queries/{name}.parquet"))
