@@ -41,7 +41,7 @@ def write_graph():
     for key, entries in (("deps", deps), ("outs", outs)):
         listed = "".join(f"      - {entry}\n" for entry in entries)
         text = re.sub(
-            rf"(\n  code:\n(?:    .*\n|      .*\n)*?    {key}:\n)(?:      - .*\n)*",
+            rf"(\n  code:\n(?:    .*\n)*?    {key}:\n)(?:      - .*\n)*",
             lambda found, listed=listed: found[1] + listed,
             text,
         )
