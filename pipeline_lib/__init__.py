@@ -1,15 +1,16 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``
-    The typed view of params.yaml, the schemas of what passes between stages, atomic output.
+``settings``, ``contract``, ``publishing``, ``device``, ``fingerprints``
+    The typed view of params.yaml, the schemas of what passes between stages, atomic output, where
+    torch runs, what the code of each stage does.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``models``
     Encoders, similarities, losses, and the JointSpace that composes them.
 ``training``
     Batches, the update loop, checkpoints.
-``evaluation``
-    Ranking, retrieval scores, confidence intervals.
+``synthesis``, ``evaluation``
+    Translated captions and pseudopairs; ranking, the scores of every task, confidence intervals.
 ``reporting``
     Tables of results beside published numbers.
 

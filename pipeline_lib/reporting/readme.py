@@ -36,16 +36,18 @@ def reranking_markdown(folder: Path) -> str:
     return markdown_table(table) if table else ""
 
 
+def printed_markdown(path: Path) -> str:
+    """Return what papers print for the other tasks, of the published.csv of a study."""
+    return markdown_table(printed_table(read_published(path)))
+
+
 def results() -> dict[str, str]:
     """Return every table of results by the name of its markers."""
     return {
         **{study: path.read_text(encoding="utf-8") for study, path in TABLES.items()},
         **{name: translator_markdown(folder) for name, folder in TRANSLATORS.items()},
         **{name: reranking_markdown(folder) for name, folder in RERANKINGS.items()},
-        **{
-            name: markdown_table(printed_table(read_published(path)))
-            for name, path in PAPERS.items()
-        },
+        **{name: printed_markdown(path) for name, path in PAPERS.items()},
     }
 
 
