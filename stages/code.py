@@ -16,15 +16,17 @@ READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Write data/code/STAGE.txt for every other stage of the study's dvc.yaml."""
+    """Write data/code: STAGE.txt for every other stage of the study's dvc.yaml."""
     # DVC lets no stage depend on dvc.yaml, and none needs to: a block that changes runs its stage,
     # and a module that changes runs this one.
     blocks = YAML(typ="safe").load(Path("dvc.yaml").read_text(encoding="utf-8"))["stages"]
-    for name in blocks.keys() - {"code"}:
-        described = modules_of(_sections(blocks[name].get("do", blocks[name])))
-        starts = [ROOT / "stages" / f"{name}.py", *(ROOT / module for module in described)]
-        with publish(Path(f"data/code/{name}.txt")) as path:
-            path.write_text(fingerprints(starts, ROOT, READER), encoding="utf-8")
+    with publish(Path("data/code")) as folder:
+        folder.mkdir()
+        for name in blocks.keys() - {"code"}:
+            described = modules_of(_sections(blocks[name].get("do", blocks[name])))
+            starts = [ROOT / "stages" / f"{name}.py", *(ROOT / module for module in described)]
+            text = fingerprints(starts, ROOT, READER)
+            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
 def _sections(block: dict) -> set[str]:

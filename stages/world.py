@@ -16,7 +16,7 @@ def main(name: str) -> None:
     """Write data/raw/NAME."""
     world = choose(load_settings().worlds, name, "world")
     with publish(Path("data/raw") / name) as folder:
-        generate(folder, name=name, seed=world.seed, style=world.style, images=world.images)
+        generate(folder, name=name, **world.model_dump())
 
 
 if __name__ == "__main__":

@@ -33,18 +33,15 @@ def code_of(stage):
 
 
 def write_graph():
-    """List in dvc.yaml what ``code`` reads and writes; copy it to the studies."""
-    modules = {path for stage in STAGES for path in code_of(stage)}
-    deps = sorted(f"${{root}}/{path.relative_to(ROOT)}" for path in modules)
-    outs = [f"data/code/{stage}.txt" for stage in STAGES if stage != "code"]
+    """List in dvc.yaml what ``code`` reads; copy it to the studies."""
+    modules = {path.relative_to(ROOT) for stage in STAGES for path in code_of(stage)}
+    listed = "".join(f"      - ${{root}}/{path}\n" for path in sorted(modules))
     text = (ROOT / "dvc.yaml").read_text(encoding="utf-8")
-    for key, entries in (("deps", deps), ("outs", outs)):
-        listed = "".join(f"      - {entry}\n" for entry in entries)
-        text = re.sub(
-            rf"(\n  code:\n(?:    .*\n)*?    {key}:\n)(?:      - .*\n)*",
-            lambda found, listed=listed: found[1] + listed,
-            text,
-        )
+    text = re.sub(
+        r"(\n  code:\n    cmd: .*\n    deps:\n)(?:      - .*\n)*",
+        lambda found: found[1] + listed,
+        text,
+    )
     (ROOT / "dvc.yaml").write_text(text, encoding="utf-8")
     for study in ROOT.glob("studies/*/dvc.yaml"):
         shutil.copyfile(ROOT / "dvc.yaml", study)

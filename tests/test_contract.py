@@ -3,7 +3,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline_lib.contract.embeddings import Embeddings, read_embeddings, write_embeddings
 from pipeline_lib.contract.features import Features, empty_features, read_features, write_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import (
@@ -127,48 +126,3 @@ def test_the_empty_artefacts_are_valid(tmp_path):
     write_features(empty_features(), tmp_path / "f")
     assert len(read_pairs(tmp_path / "p")) == 0
     assert len(read_features(tmp_path / "f").image_ids) == 0
-
-
-def test_embeddings_round_trip_by_seed(tmp_path):
-    def make(seed):
-        random = np.random.default_rng(seed)
-        draw = [random.normal(size=(n, 3)).astype(np.float32) for n in (2, 4)]
-        return Embeddings(
-            np.array(["i1", "i2"], object), draw[0], np.array(list("abcd"), object), draw[1]
-        )
-
-    made = {seed: make(seed) for seed in (112, 7)}
-    write_embeddings(made, tmp_path / "e.h5")
-    found = read_embeddings(tmp_path / "e.h5")
-    assert sorted(found) == [7, 112]
-    np.testing.assert_array_equal(found[112].captions, made[112].captions)
-    assert found[7].caption_ids.tolist() == list("abcd")
-    assert found[7].sentences == found[7].words == {}
-
-
-def test_embeddings_of_sentences_and_words_are_joined_by_what_they_say(tmp_path):
-    def labelled(*labels):
-        vectors = np.random.default_rng(len(labels)).normal(size=(len(labels), 3))
-        return np.array(labels, object), vectors.astype(np.float32)
-
-    def embeddings(**more):
-        return Embeddings(*labelled("i"), *labelled("c", "d"), **more)
-
-    sentences = {"en": labelled("Ein <Satz> & mehr.", "犬がいる"), "de": labelled("Hund")}
-    made = embeddings(sentences=sentences, words={"de": labelled("ß", "a", "b")})
-    write_embeddings({1: made}, tmp_path / "e.h5")
-    found = read_embeddings(tmp_path / "e.h5")[1]
-    expected = sentences["en"][1][[1, 0, 1]]
-    asked = pd.Series(["犬がいる", "Ein <Satz> & mehr.", "犬がいる"])
-    np.testing.assert_array_equal(found.sentences_of(asked, "en"), expected)
-    assert found.words["de"][0].tolist() == ["ß", "a", "b"]
-    np.testing.assert_array_equal(found.captions_of(["d"]), made.captions[1:])
-    with pytest.raises(ContractError, match=r"2 captions have no vector \(first: 'x'\)"):
-        found.captions_of(["c", "x", "y"])
-    bad = embeddings(
-        words={"de": labelled("a", "a"), "en": (np.array(["b"]), np.full((1, 3), np.nan))}
-    )
-    with pytest.raises(ContractError, match="2 problem") as error:
-        write_embeddings({1: bad}, tmp_path / "bad")
-    assert "words/de: 1 ids are repeated (first: 'a')" in str(error.value)
-    assert "words/en: vectors contain NaN" in str(error.value)

@@ -6,7 +6,10 @@ import pytest
 import tiny
 import torch
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
+from pipeline_lib.evaluation.sts import read_scored_pairs
+from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer
@@ -65,22 +68,60 @@ def test_a_pooled_vocabulary_has_one_vector_per_word():
     assert {"en0", "de0", "in"} <= set(english[0])
 
 
-def test_scored_sets_of_known_languages_are_tokenised_once(tmp_path):
-    (tmp_path / "a.tsv").write_text("1.0\tA dog\tA cat\n2\tA dog\tTwo cats\n")
-    (tmp_path / "b.tsv").write_text("3\tA dog\tA bird\n")
-    sets = {name: {"file": f"{name}.tsv", "language": "en"} for name in "ab"}
-    sets["absent"] = {"file": "absent.tsv", "language": "fr"}
-    sts = StsEvaluation.model_validate({"source": str(tmp_path), "sets": sets})
-    found = scored_sentences(sts, {"en": WORDS}, ["en", "de"])
-    assert found == {
+def labelled(*labels):
+    vectors = np.random.default_rng(len(labels)).normal(size=(len(labels), 3))
+    return np.array(labels, object), vectors.astype(np.float32)
+
+
+def embeddings(**more):
+    return Embeddings(*labelled("i"), *labelled("c", "d"), **more)
+
+
+def test_vectors_are_found_by_what_they_are_of():
+    sentences = {"en": labelled("Ein <Satz> & mehr.", "犬がいる"), "de": labelled("Hund")}
+    made = embeddings(sentences=sentences, words={"de": labelled("ß", "a", "b")})
+    expected = sentences["en"][1][[1, 0, 1]]
+    asked = pd.Series(["犬がいる", "Ein <Satz> & mehr.", "犬がいる"])
+    np.testing.assert_array_equal(made.sentences_of(asked, "en"), expected)
+    np.testing.assert_array_equal(made.captions_of(["d"]), made.captions[1:])
+    with pytest.raises(ContractError, match=r"2 captions have no vector \(first: 'x'\)"):
+        made.captions_of(["c", "x", "y"])
+
+
+def test_all_that_is_wrong_with_vectors_is_said_at_once():
+    words = {"de": labelled("a", "a"), "en": (np.array(["b"]), np.full((1, 3), np.nan))}
+    sentences = {"fr": (labelled("a", "b")[0], labelled("a")[1])}
+    with pytest.raises(ContractError, match="3 problem") as error:
+        embeddings(words=words, sentences=sentences)
+    assert "de words: 1 labels are repeated (first: 'a')" in str(error.value)
+    assert "en words: vectors contain NaN" in str(error.value)
+    assert "fr sentences: expected one row per label; found 2, vectors (1, 3)" in str(error.value)
+
+
+def scored_pairs(*pairs):
+    return pd.DataFrame(pairs, columns=["first", "second"])
+
+
+def test_sentences_of_scored_sets_are_tokenised_once_per_language():
+    sets = {"a": "en", "b": "en", "c": "de"}
+    sts = StsEvaluation.model_validate(
+        {"source": "s", "sets": {k: {"file": f"{k}.tsv", "language": v} for k, v in sets.items()}}
+    )
+    scored = {
+        "a": scored_pairs(("A dog", "A cat"), ("A dog", "Two cats")),
+        "b": scored_pairs(("A dog", "A bird")),
+        "c": scored_pairs(("A dog", "Ein Hund")),
+    }
+    assert scored_sentences(scored, sts, {"en": WORDS, "de": WORDS}) == {
         "en": {
             "A dog": ["a", "dog"],
             "A cat": ["a", "cat"],
             "Two cats": ["two", "cats"],
             "A bird": ["a", "bird"],
-        }
+        },
+        "de": {"A dog": ["a", "dog"], "Ein Hund": ["ein", "hund"]},
     }
-    assert scored_sentences(sts, {"en": WORDS}, ["de"]) == {}
+    assert scored_sentences({}, sts, {"en": WORDS}) == {}
 
 
 @pytest.mark.real_data
@@ -88,7 +129,9 @@ def test_sentences_of_semeval_are_each_tokenised(real_data):
     sets = {str(y): {"file": f"sts{y}.images.tsv", "language": "en"} for y in (2014, 2015)}
     sts = StsEvaluation.model_validate({"source": str(real_data / "sts"), "sets": sets})
     moses = Tokenizer(tokenizer="moses", lowercase=True, normalize=True)
-    found = scored_sentences(sts, {"en": moses}, ["en"])["en"]
+    files = {name: chosen.file for name, chosen in sts.sets.items()}
+    scored = {name: read_scored_pairs(real_data / "sts" / file) for name, file in files.items()}
+    found = scored_sentences(scored, sts, {"en": moses})["en"]
     lines = [
         line.rstrip("\n").split("\t")
         for name in sets

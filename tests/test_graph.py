@@ -41,7 +41,6 @@ def test_the_stage_code_reads_the_modules_of_all_stages():
     files = {path for name in STAGES for path in code_of(name)}
     listed = {ROOT / dep.removeprefix("${root}/") for dep in STAGES["code"]["deps"]}
     assert listed == files, "python tests/graph.py"
-    assert STAGES["code"]["outs"] == [f"data/code/{name}.txt" for name in STAGES if name != "code"]
 
 
 def test_each_stage_has_its_file_and_each_file_its_stage():

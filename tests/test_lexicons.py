@@ -174,7 +174,8 @@ def test_the_stage_writes_the_lexicon_of_its_pairs(folder, tmp_path, monkeypatch
 
 def test_world_s_lexicon_shares_no_source_word_so_both_protocols_are_one(tmp_path):
     sizes = {"train": 30, "val": 1, "test": 1}
-    generate(tmp_path / "world", name="world", seed=1, style="flat", images=sizes)
+    nothing = {"graded_pairs": 0, "parallel": dict.fromkeys(sizes, 0)}
+    generate(tmp_path / "world", name="world", seed=1, style="flat", images=sizes, **nothing)
     folder = tmp_path / "world/lexicon"
     own = {
         fold: sorted(tuple(line.split()) for line in text.splitlines())

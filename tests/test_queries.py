@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import QUERIES, read_queries, write_queries
 from pipeline_lib.evaluation import queries as module
@@ -19,6 +18,7 @@ from pipeline_lib.evaluation.pools import rank_pools, ranks_in_folds
 from pipeline_lib.evaluation.queries import best_candidates, query_table
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.vectors import Embeddings
 
 
 def space(seed, images=40, noise=1.0):

@@ -8,17 +8,28 @@ import pandas as pd
 import pytest
 import tiny
 from click.testing import CliRunner
-from graph import ROOT, code_of
+from graph import ROOT
 from ruamel.yaml import YAML
 
-from pipeline_lib.contract.embeddings import Embeddings, write_embeddings
+from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import write_lexicon
 from pipeline_lib.contract.queries import read_queries
-from pipeline_lib.contract.tables import write_captions, write_pairs
+from pipeline_lib.contract.tables import (
+    read_captions,
+    read_images,
+    write_captions,
+    write_images,
+    write_pairs,
+)
+from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.evaluation.reports import REPORTS
+from pipeline_lib.evaluation.vectors import Embeddings
+from pipeline_lib.fingerprints import imported_closure
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import Evaluations
+from pipeline_lib.training.corpus import build_vocabulary
 from stages.evaluate import main as evaluate
 
 SETTINGS = {
@@ -246,7 +257,7 @@ def test_reports_are_rounded_json():
 
 @pytest.fixture
 def study(tmp_path, monkeypatch):
-    """Make the folder of a study with one tiny recipe whose vectors are there."""
+    """Make the folder of a study with one tiny recipe whose model, untrained, is there."""
     content = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     made = run()
     row = made.recipe.model_dump() | {"paper": "kadar2019", "dataset": "world", "lexicon": "none"}
@@ -265,7 +276,13 @@ def study(tmp_path, monkeypatch):
     write_captions(made.captions, tmp_path / "data/captions/world.parquet")
     write_pairs(made.pairs, tmp_path / "data/pairs/world_six.parquet")
     write_lexicon(made.lexicon.iloc[:0], tmp_path / "data/lexicons/none.parquet")
-    write_embeddings(made.embeddings, tmp_path / "data/embeddings/tried.h5")
+    images = made.captions[["image_id", "split", "dataset"]].drop_duplicates("image_id")
+    images = images.assign(path=images["image_id"] + ".jpg")
+    write_images(images, tmp_path / "data/images/world.parquet")
+    write_features(tiny.features(), tmp_path / "data/features/world_lite0.h5")
+    write_features(empty_features(), tmp_path / "data/features/none.h5")
+    model = JointSpace(made.recipe, build_vocabulary(made.pairs, made.recipe), 10, seed=1)
+    model.save(tmp_path / "data/models/tried/seed-1", tiny.PREPROCESSING)
     return tmp_path
 
 
@@ -285,9 +302,25 @@ def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
     queries = read_queries(study / "data/queries/tried.parquet")
     # In each language 6 images and 12 captions query.
     assert len(queries) == 36
-    assert (queries["rank"] == 1).all()
 
 
-def test_the_stage_needs_no_torch():
-    for path in code_of("evaluate"):
+def test_the_stage_ranks_by_the_vectors_of_its_model(study):
+    CliRunner().invoke(evaluate, ["tried"], catch_exceptions=False)
+    captions = read_captions(study / "data/captions/world.parquet").query("language == 'de'")
+    images = read_images(study / "data/images/world.parquet")
+    model = JointSpace.load(study / "data/models/tried/seed-1")
+    vectors = embed_evaluated(model, captions, images, tiny.features(), {})
+    scores = vectors.captions_of(captions["caption_id"]) @ vectors.images.T
+    own = [vectors.image_ids.tolist().index(image) for image in captions["image_id"]]
+    right = scores[np.arange(len(captions)), own][:, None]
+    expected = dict(zip(captions["caption_id"], 1 + (scores > right).sum(axis=1), strict=True))
+    queries = read_queries(study / "data/queries/tried.parquet")
+    queries = queries[queries["query_id"].isin(captions["caption_id"])]
+    assert dict(zip(queries["query_id"], queries["rank"], strict=True)) == expected
+    assert len({*expected.values()}) > 1
+
+
+def test_scores_of_vectors_need_no_torch():
+    reports = ROOT / "pipeline_lib/evaluation/reports.py"
+    for path in imported_closure([reports], ROOT):
         assert "torch" not in path.read_text(encoding="utf-8"), path

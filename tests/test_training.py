@@ -13,6 +13,7 @@ import torch
 
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.device import SMALL
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.alternating import CAPTION_CAPTION
@@ -128,6 +129,26 @@ def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
     assert not torch.equal(seen[0], seen[1])
     assert torch.equal(seen[1], seen[2])
     assert torch.equal(seen[2], seen[3])
+
+
+@pytest.mark.parametrize(("hidden_dim", "cores"), [(16, 1), (SMALL // 4, 2)])
+def test_small_recipes_train_on_one_core_and_leave_the_others_as_they_were(
+    tmp_path, hidden_dim, cores
+):
+    before, found = torch.get_num_threads(), set()
+
+    def validate(model):
+        found.add(torch.get_num_threads())
+        return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
+
+    torch.set_num_threads(2)
+    try:
+        train(
+            tmp_path, validate=validate, hidden_dim=hidden_dim, embed_dim=hidden_dim, max_epochs=1
+        )
+        assert (found, torch.get_num_threads()) == ({cores}, 2)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_stops_after_max_epochs_and_validates_the_last_updates(tmp_path):

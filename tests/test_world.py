@@ -18,7 +18,7 @@ from PIL import Image
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.corpora.table import read_captions_table
 from pipeline_lib.corpora.world.concepts import ACTORS, PLACES, THINGS
-from pipeline_lib.corpora.world.generate import PARALLEL_LINES, generate
+from pipeline_lib.corpora.world.generate import generate
 from pipeline_lib.corpora.world.languages import LANGUAGES, say
 from pipeline_lib.corpora.world.layout import bounds, main_group
 from pipeline_lib.corpora.world.messages import sample_message
@@ -27,10 +27,12 @@ from pipeline_lib.corpora.world.scenes import Entity, Scene, sample_scene
 from pipeline_lib.corpora.world.similarity import similarity
 
 IMAGES = {"train": 24, "val": 4, "test": 4}
+PARALLEL = {"train": 1000, "val": 50, "test": 40}
 
 
 def _generate(folder, **changes):
     arguments = {"name": "world", "seed": 3, "style": "flat", "images": IMAGES}
+    arguments |= {"graded_pairs": 300, "parallel": PARALLEL}
     generate(folder, **(arguments | changes))
     return folder
 
@@ -570,13 +572,21 @@ def test_parallel_text_is_aligned_and_does_not_leak(world, rows):
                 *(_lines(world / "parallel" / f"{split}.{lang}") for lang in languages), strict=True
             )
         )
-        for split in PARALLEL_LINES
+        for split in PARALLEL
     }
-    assert {split: len(lines) for split, lines in text.items()} == PARALLEL_LINES
+    assert {split: len(lines) for split, lines in text.items()} == PARALLEL
     held_out = {sentence for split in ("val", "test") for line in text[split] for sentence in line}
     held_out |= {row["text"] for row in rows if row["split"] != "train"}
     assert held_out.isdisjoint(sentence for line in text["train"] for sentence in line)
     assert len(set(text["train"])) > 0.9 * len(text["train"])
+
+
+def test_pairs_and_parallel_text_are_left_out_on_request_and_all_else_stays(world, tmp_path):
+    none = dict.fromkeys(PARALLEL, 0)
+    less = _content(_generate(tmp_path / "less", graded_pairs=0, parallel=none))
+    left_out = {name for name in _content(world) if name.startswith(("sts.tsv", "parallel/"))}
+    assert len(left_out) == 16
+    assert less == {name: c for name, c in _content(world).items() if name not in left_out}
 
 
 # Bad input
@@ -584,7 +594,16 @@ def test_parallel_text_is_aligned_and_does_not_leak(world, rows):
 
 def test_every_bad_argument_is_named_at_once(tmp_path):
     with pytest.raises(ContractError) as caught:
-        _generate(tmp_path / "bad", style="oil", images={"train": 3, "val": 0})
-    for part in ("3 problem(s)", "'oil'", "['train', 'val']", "for val, found 0"):
+        _generate(
+            tmp_path / "bad",
+            style="oil",
+            images={"train": 3, "val": 0},
+            graded_pairs=100,
+            parallel={"train": 9},
+        )
+    for part in (
+        "5 problem(s)", "'oil'", "of images for", "for ['train', 'val']", "for val, found 0",
+        "multiple of 6 graded pairs, found 100", "for ['train']",
+    ):  # fmt: skip
         assert part in str(caught.value)
     assert not (tmp_path / "bad").exists()

@@ -1,15 +1,13 @@
 """Vectors of one trained model for all that it is evaluated on, with their ids."""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
-from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.features import Features
-from pipeline_lib.evaluation.sts import read_scored_pairs
+from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer
@@ -61,16 +59,20 @@ def embed_evaluated(
 
 
 def scored_sentences(
-    sts: StsEvaluation, tokenizers: Mapping[str, Tokenizer], languages: Iterable[str]
+    scored: Mapping[str, pd.DataFrame], sts: StsEvaluation, tokenizers: Mapping[str, Tokenizer]
 ) -> dict[str, Sentences]:
-    """Read the sentences of the scored sets in some languages, each sentence once, tokenised."""
+    """Return the sentences of scored sets by language, each sentence once, tokenised.
+
+    Args:
+        scored: Pairs of each set (sts.read_scored_pairs), by name.
+        sts: Names the languages of the sets.
+        tokenizers: Of these languages.
+    """
     found: dict[str, dict[str, list[str]]] = {}
-    for name, scored in sts.sets.items():
-        if scored.language not in languages:
-            continue
-        tokenize = build_tokenizer(scored.language, **tokenizers[scored.language].model_dump())
-        pairs = read_scored_pairs(Path(sts.source) / sts.sets[name].file)
-        sentences = found.setdefault(scored.language, {})
+    for name, pairs in scored.items():
+        language = sts.sets[name].language
+        tokenize = build_tokenizer(language, **tokenizers[language].model_dump())
+        sentences = found.setdefault(language, {})
         for text in pd.concat([pairs["first"], pairs["second"]]):
             sentences.setdefault(text, tokenize(text))
     return found

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.ranking import Scores, bidirectional_ranks
 from pipeline_lib.evaluation.retrieval import RetrievalRanks, retrieval_ranks
+from pipeline_lib.evaluation.vectors import Embeddings
 
 
 @dataclass(frozen=True)

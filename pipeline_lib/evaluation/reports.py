@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pipeline_lib.contract.embeddings import Embeddings
 from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.alignment import translation_precision
 from pipeline_lib.evaluation.evaluated import Evaluated
@@ -17,6 +16,7 @@ from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_
 from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.sts import cosines, overlapping, sts_scores
 from pipeline_lib.evaluation.translation import translation_ranks, translation_scores
+from pipeline_lib.evaluation.vectors import Embeddings
 
 Report = dict[str, object]
 

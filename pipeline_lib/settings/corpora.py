@@ -4,17 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Strict, Whole
 
 Annotation = Literal["caption", "translation", "machine"]
 
 
 class World(Strict):
-    """A generated corpus: see pipeline_lib/corpora/world."""
+    """A generated corpus: see pipeline_lib.corpora.world.generate."""
 
     seed: int
     style: Literal["flat", "sketch"]
     images: dict[Literal["train", "val", "test"], Count]
+    graded_pairs: Whole
+    parallel: dict[Literal["train", "val", "test"], Whole]
 
 
 class TableDataset(Strict):

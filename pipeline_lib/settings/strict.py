@@ -15,6 +15,7 @@ RANDOM = "random"
 """Name of the empty word vectors: words start from draws."""
 
 Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
 Rate = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$")]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]

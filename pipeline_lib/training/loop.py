@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from pipeline_lib.device import cores_for
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.corpus import Corpus
@@ -72,7 +73,9 @@ def fit(
     objective = build_objective(model, corpus, model.recipe, seed)
     run = _Run(model, objective, validate, seed, resume)
     run.resume_if_possible()
-    with tqdm(initial=run.progress.update, total=run.last_update, unit="update", desc=label) as bar:
+    step = model.recipe.batch_size * model.recipe.hidden_dim
+    bar = tqdm(initial=run.progress.update, total=run.last_update, unit="update", desc=label)
+    with cores_for(step), bar:
         while not run.finished:
             run.train_until_validation(bar)
             run.validate_and_keep(bar)

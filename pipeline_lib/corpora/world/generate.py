@@ -14,18 +14,25 @@ from pipeline_lib.corpora.world.lexicon import folds, lexicon
 from pipeline_lib.corpora.world.parallel import LANGUAGES, parallel_text
 from pipeline_lib.corpora.world.pictures import Picture, sample_pictures
 from pipeline_lib.corpora.world.scenes import Scene, facts
-from pipeline_lib.corpora.world.similarity import graded_pairs
+from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
 from pipeline_lib.corpora.world.wording import Word, prefer
 
 SPLITS = ("train", "val", "test")
-GRADED_PAIRS = 300
-PARALLEL_LINES = {"train": 4000, "val": 200, "test": 200}
 
 _COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 _JPEG_QUALITY = 90
 
 
-def generate(folder: Path, *, name: str, seed: int, style: str, images: dict[str, int]) -> None:
+def generate(
+    folder: Path,
+    *,
+    name: str,
+    seed: int,
+    style: str,
+    images: dict[str, int],
+    graded_pairs: int,
+    parallel: dict[str, int],
+) -> None:
     """Generate a corpus into a folder.
 
     Args:
@@ -34,11 +41,13 @@ def generate(folder: Path, *, name: str, seed: int, style: str, images: dict[str
         seed: Equal arguments give equal bytes.
         style: How pictures look and which words and orders are preferred: ``flat`` or ``sketch``.
         images: Number of images per split: train, val, test.
+        graded_pairs: Pairs of sentences with a score, a multiple of six; 0 writes no file.
+        parallel: Lines of parallel text per split; 0 of all writes no files.
 
     Raises:
         ContractError: If an argument is not as described.
     """
-    raise_problems("world corpus", _check(style, images))
+    raise_problems("world corpus", _check(style, images, graded_pairs, parallel))
 
     def stream(purpose: str) -> random.Random:
         return random.Random(f"{name}/{seed}/{purpose}")
@@ -49,8 +58,8 @@ def generate(folder: Path, *, name: str, seed: int, style: str, images: dict[str
     pictures = sample_pictures(sizes, stream("pictures"), choose, seen)
     taken = {caption.sentence.text for picture in pictures for caption in picture.captions}
     held_out = {c.sentence.text for p in pictures if p.split != "train" for c in p.captions}
-    pairs = graded_pairs(GRADED_PAIRS, stream("pairs"), choose, taken, seen)
-    text = parallel_text(PARALLEL_LINES, stream("parallel"), choose, held_out, seen)
+    pairs = sample_graded_pairs(graded_pairs, stream("pairs"), choose, taken, seen)
+    text = parallel_text(parallel, stream("parallel"), choose, held_out, seen)
 
     (folder / "images").mkdir(parents=True)
     for picture in pictures:
@@ -58,22 +67,29 @@ def generate(folder: Path, *, name: str, seed: int, style: str, images: dict[str
         image.save(folder / "images" / picture.name, quality=_JPEG_QUALITY)
     _write_lines(_caption_lines(pictures), folder / "captions.tsv")
     _write_lines(_truth_lines(pictures), folder / "truth.jsonl")
-    _write_lines((f"{score:.3f}\t{a}\t{b}" for score, a, b in pairs), folder / "sts.tsv")
+    if pairs:
+        _write_lines((f"{score:.3f}\t{a}\t{b}" for score, a, b in pairs), folder / "sts.tsv")
     _write_lexicons(pictures, stream("lexicon"), folder / "lexicon")
-    for split, lines in text.items():
-        for language in LANGUAGES:
-            path = folder / "parallel" / f"{split}.{language}"
-            _write_lines((line[language] for line in lines), path)
+    if any(parallel.values()):
+        for split, lines in text.items():
+            for language in LANGUAGES:
+                path = folder / "parallel" / f"{split}.{language}"
+                _write_lines((line[language] for line in lines), path)
 
 
-def _check(style: str, images: dict[str, int]) -> Iterator[str]:
+def _check(
+    style: str, images: dict[str, int], graded_pairs: int, parallel: dict[str, int]
+) -> Iterator[str]:
     if style not in STYLES:
         yield f"expected a style of {sorted(STYLES)}, found {style!r}"
-    if set(images) != set(SPLITS):
-        yield f"expected numbers of images for {list(SPLITS)}, found them for {list(images)}"
+    for what, sizes in (("images", images), ("parallel lines", parallel)):
+        if set(sizes) != set(SPLITS):
+            yield f"expected numbers of {what} for {list(SPLITS)}, found them for {list(sizes)}"
     for split, count in images.items():
         if count < 1:
             yield f"expected at least 1 image for {split}, found {count}"
+    if graded_pairs % GRADES:
+        yield f"expected a multiple of {GRADES} graded pairs, found {graded_pairs}"
 
 
 def _caption_lines(pictures: list[Picture]) -> Iterator[str]:

@@ -9,7 +9,8 @@ from pipeline_lib.corpora.world.messages import sample_message
 from pipeline_lib.corpora.world.scenes import Scene, facts, fresh_scene
 from pipeline_lib.corpora.world.wording import Choose
 
-_GRADES = 5
+HIGHEST = 5
+GRADES = HIGHEST + 1
 Pair = tuple[float, str, str]
 
 
@@ -20,10 +21,10 @@ def similarity(first: Scene, second: Scene) -> float:
     which things there are, how many, their properties, the relation, the place.
     """
     one, other = facts(first), facts(second)
-    return _GRADES * len(one & other) / len(one | other)
+    return HIGHEST * len(one & other) / len(one | other)
 
 
-def graded_pairs(
+def sample_graded_pairs(
     count: int, rng: random.Random, choose: Choose, taken: Container[str], seen: set[Scene]
 ) -> list[Pair]:
     """Draw pairs of differing English sentences, as many of each rounded grade.
@@ -35,7 +36,7 @@ def graded_pairs(
         taken: Sentences that must not be used.
         seen: Scenes that must not be used; those that are used are added.
     """
-    missing = {grade: count // (_GRADES + 1) for grade in range(_GRADES + 1)}
+    missing = {grade: count // GRADES for grade in range(GRADES)}
     pairs: list[Pair] = []
     while any(missing.values()):
         first, second = _sample_messages(rng, seen)
