@@ -21,6 +21,7 @@ from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.hits import read_hits
 from pipeline_lib.evaluation.reports import REPORTS
+from pipeline_lib.reporting.comparisons import Difference
 from pipeline_lib.reporting.curves import alignment_charts, mean_recall_sum
 from pipeline_lib.reporting.gallery import queries_each, spread
 from pipeline_lib.reporting.graph import direct, levels, stage_graph
@@ -28,7 +29,7 @@ from pipeline_lib.reporting.results import TASKS, read_results
 from pipeline_lib.reporting.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.tables import Table, latex_table, markdown_table
 from pipeline_lib.reporting.task_tables import kind_table, mean_over_seeds, mixed_table, sts_table
-from pipeline_lib.reporting.verdicts import chance
+from pipeline_lib.reporting.verdicts import chance, sentence, verdicts
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
@@ -166,6 +167,26 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
     words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
     assert "mlmme_b050 leads by 0.0 over mlmme_b100, which may be chance" in words
     assert "p = 1.000" in words.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "verb"),
+    [(0.2, 0.07, "leads"), (-0.2, 0.03, "leads"), (0.2, 0.03, "wins")],
+    ids=["the test says chance", "the interval says chance", "both are convinced"],
+)
+def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, verb, monkeypatch):
+    monkeypatch.setattr(
+        "pipeline_lib.reporting.verdicts.difference",
+        lambda *_: Difference(difference=9.0, low=low, high=38.5, p=p),
+    )
+    rows = [{"dataset": "world", "language": "de", "recipe": name, "sum_of_recalls": points}
+            for name, points in (("mule", 50.0), ("embn_de", 41.0))]  # fmt: skip
+    retrieval = load_settings(ROOT / "params.yaml").evaluations.retrieval
+    (found,) = verdicts(pd.DataFrame(rows), {}, retrieval)
+    words = "".join(child for child in sentence(found) if isinstance(child, str))
+    assert found.lead.certain == (verb == "wins")
+    assert words.startswith(f" {verb} by 9.0 over ")
+    assert ("which may be chance" in words) == (verb == "leads")
 
 
 def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):

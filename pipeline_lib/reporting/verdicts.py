@@ -27,16 +27,13 @@ class Lead:
         second: Name of the second.
         points: Difference of the sums of recalls.
         test: The same, paired over images; None if either has no hits per image.
+        certain: Whether the interval excludes none and the test rejects chance at its level.
     """
 
     second: str
     points: float
     test: Difference | None
-
-    @property
-    def certain(self) -> bool:
-        """Whether the interval of the lead excludes none."""
-        return self.test is not None and self.test.low > 0
+    certain: bool
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,10 @@ def _lead(
 ) -> Lead:
     names = [str(row["recipe"]) for row in (best, second)]
     points = float(best["sum_of_recalls"] - second["sum_of_recalls"])
-    return Lead(names[1], points, difference(*names, hits, language, settings))
+    test = difference(*names, hits, language, settings)
+    # Near the edge the bootstrap and the randomisation disagree: both must be convinced.
+    certain = test is not None and test.low > 0 and test.p <= 1 - settings.confidence
+    return Lead(names[1], points, test, certain)
 
 
 def _p(value: float) -> str:
