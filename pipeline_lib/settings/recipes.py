@@ -68,7 +68,8 @@ class Recipe(Strict):
         validate_every_updates: Updates between two validations, or ``epoch``.
         select_by: Score of the best weights: ``recall_sum``, or ``mean_rank`` (lower is better).
         patience_validations: Stop after so many validations without a new best.
-        max_epochs: Stop after so many times the updates of one pass over all captions.
+        max_epochs: Stop after so many times the updates of one pass over all captions; a two-branch
+            recipe's batches hold images, and pass over the captions of its largest language.
         precision: Arithmetic of the recurrent layer's matrix products.
     """
 
@@ -175,7 +176,8 @@ class TwoBranchRecipe(Recipe):
         sentence_neighbourhood_weight: Of those between sentence vectors of two languages.
         word_neighbourhood_weight: Of those between averaged universal word vectors.
         classifier_weight: Of the adversarial language classifier's loss.
-        anchor_weight: Of the squared distance of words from what they started from.
+        anchor_weight: Of half the squared distance of a language's words from what they started
+            from, averaged over languages.
         pretraining_epochs: Epochs before, in which only the universal layer learns, from sentence
             pairs.
     """

@@ -46,7 +46,7 @@ def two_branch(model: JointSpace, corpus: Corpus, recipe: TwoBranchRecipe, seed:
     sets = sorted({set_name for set_name, _ in corpus.sentences})
     start = {name: p.detach().clone() for name, p in _words(model).items()}
     tasks = [_task(corpus, name, recipe, (seed, i), start) for i, name in enumerate(sets)]
-    per_epoch = sum(task.stream.batches_per_epoch for task in tasks)
+    per_epoch = sum(_updates_per_epoch(corpus, name, recipe) for name in sets)
     before = recipe.pretraining_epochs * per_epoch
     pretraining = [
         _pretraining_task(corpus, name, recipe, (seed, i))
@@ -112,8 +112,7 @@ def _task(
             if recipe.classifier_weight:
                 total = total + recipe.classifier_weight * _classification(model, averages, recipe)
         if recipe.anchor_weight:
-            moved = sum((p - start[name]).square().sum() for name, p in _words(model).items())
-            total = total + recipe.anchor_weight * moved
+            total = total + recipe.anchor_weight * _moved(_words(model), start)
         return total
 
     stream = plan_batches(np.zeros(len(images)), recipe, seed)
@@ -139,6 +138,15 @@ def _pretraining_task(
 
     stream = plan_batches(np.zeros(len(images)), recipe, seed)
     return Task(PRETRAINING, f"{set_name} pairs", stream, loss, per_item=False)
+
+
+def _updates_per_epoch(corpus: Corpus, set_name: str, recipe: TwoBranchRecipe) -> int:
+    """Count an epoch's updates as the authors do: over the captions of the largest language.
+
+    A batch holds images, so that one with five captions comes five times in an epoch.
+    """
+    most = max(len(of) for (name, _), of in corpus.sentences.items() if name == set_name)
+    return max(1, most // recipe.batch_size)
 
 
 def _languages_and_images(corpus: Corpus, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
@@ -184,7 +192,7 @@ def _matching(
 
 
 def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe) -> Tensor:
-    """Return the neighbourhood constraints between languages, averaged over their pairs (Eq. 1)."""
+    """Return Eq. 1 between languages, averaged over their pairs and both directions."""
     terms = []
     for (a, a_image), (b, b_image) in combinations(sides.values(), 2):
         scores, same = cosine(a, b), a_image[:, None] == b_image[None, :]
@@ -194,7 +202,7 @@ def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
         ]
     if not terms:  # one language only; a zero with a gradient, for pre-training has no other term
         return sum(vectors.sum() for vectors, _ in sides.values()) * 0
-    return torch.stack(terms).sum() * 2 / len(terms)
+    return torch.stack(terms).mean()
 
 
 def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
@@ -217,6 +225,12 @@ def _classification(
         ]
     )
     return F.cross_entropy(model.language_classifier(reverse_gradient(vectors)), labels)
+
+
+def _moved(words: Mapping[str, Tensor], start: Mapping[str, Tensor]) -> Tensor:
+    """Return half the squared distance of words from their start, averaged over languages."""
+    distances = [(p - start[name]).square().sum() / 2 for name, p in words.items()]
+    return torch.stack(distances).mean()
 
 
 def _words(model: JointSpace) -> dict[str, Tensor]:
