@@ -1,20 +1,26 @@
 """Maps between word spaces: against scipy, loops over the formula and finite differences."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import tiny
 import torch
 from scipy.linalg import orthogonal_procrustes
+from tiny_models import pairs_in, prepare
 from torch.nn import functional as F
 
 from pipeline_lib.evaluation.alignment import translation_precision
 from pipeline_lib.models import alignment
 from pipeline_lib.models.alignment import (
+    AlignmentStep,
     Translations,
     nearest_orthogonal,
     procrustes,
     rcsls_loss,
     rcsls_step,
 )
+from pipeline_lib.training.rotations import Aligner
 
 
 def unit(generator, *shape):
@@ -182,6 +188,30 @@ def test_a_refused_step_of_one_map_leaves_the_other_its_step_size():
     refused = rcsls_step(descend(true, words, 30), words, 5, 1e4)
     taken = rcsls_step(torch.eye(30, dtype=torch.float64), back, 5, 2.0)
     assert (refused.step_size, taken.step_size) == (5e3, 2.0)
+
+
+def test_each_map_of_a_model_has_a_step_size_of_its_own(monkeypatch):
+    """AME-CMR's maps shared one, an int: what one refused slowed the other, to 0 (finding 6)."""
+    lexicon = torch.tensor([[3, 3], [4, 4]])
+    corpus = SimpleNamespace(lexicon={"de": lexicon, "fr": lexicon})
+    recipe = tiny.recipe("mixed", languages=["en", "de", "fr"], alignment_learning_rate=3)
+    model = prepare("mixed", pairs_in("en", "de", "fr"), languages=["en", "de", "fr"],
+                    orthogonal_map=False, alignment_every_updates="never")[0]  # fmt: skip
+    for language in ("de", "fr"):
+        model.sentence_encoder.rotations[language] = torch.nn.Parameter(torch.eye(8), False)
+    moves = {"de": 0.5, "fr": 1.0}
+    taken, order = [], iter(["de", "fr"] * 3)
+
+    def step(rotation, words, neighbours, size):
+        taken.append(size)
+        return AlignmentStep(rotation, size * moves[next(order)], 0.0)
+
+    monkeypatch.setattr("pipeline_lib.training.rotations.rcsls_step", step)
+    aligner, state = Aligner(corpus, recipe), {}
+    for _ in range(3):
+        aligner.step(model, state)
+    assert taken == [3, 3, 1.5, 3, 0.75, 3]
+    assert sorted(value for (value,) in state.values()) == [0.375, 3]
 
 
 @pytest.mark.parametrize("seed", range(3))

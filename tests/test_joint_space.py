@@ -48,6 +48,68 @@ def test_vectors_are_units_and_scores_their_cosines():
     torch.testing.assert_close(made.scores(images, sentences), expected)
 
 
+def test_an_order_embedding_has_no_negative_coordinate():
+    """Vendrov et al. 2016 embed in the positive orthant: both sides pass abs."""
+    for absolute in (True, False):
+        made = model(absolute=absolute)
+        vectors = made.image_vectors(torch.randn(5, 10)), made.sentence_vectors(IDS, LENGTHS, "en")
+        assert [bool((v >= 0).all()) for v in vectors] == [absolute] * 2
+        torch.testing.assert_close(vectors[1].norm(dim=1), torch.ones(3))
+
+
+@pytest.mark.parametrize("side", ["image", "sentence"])
+def test_dropout_acts_on_its_side_and_in_training_only(side):
+    made = model(**{f"{side}_dropout": 0.5})
+    features = torch.randn(5, 10)
+
+    def twice():
+        images = [made.image_vectors(features) for _ in range(2)]
+        sentences = [made.sentence_vectors(IDS, LENGTHS, "en") for _ in range(2)]
+        return {"image": torch.equal(*images), "sentence": torch.equal(*sentences)}
+
+    assert twice() == {"image": True, "sentence": True}
+    made.train()
+    assert twice() == {"image": True, "sentence": True} | {side: False}
+
+
+def test_calixto_starts_from_small_normal_matrices_and_orthogonal_recurrent_ones():
+    """§4 of Calixto et al. 2017: N(0, .01) and orthogonal; biases are 0."""
+    sizes = {"word_dim": 96, "hidden_dim": 64, "embed_dim": 128}
+    made = model(initialization="normal", projection="shared", **sizes)
+    reader = made.sentence_encoder.recurrent["all"].layer
+    for gate in reader.weight_hh_l0.split(64):
+        torch.testing.assert_close(gate @ gate.T, torch.eye(64), atol=1e-5, rtol=0)
+    matrices = {
+        "words": made.sentence_encoder.word_table("en").weight,
+        "input": reader.weight_ih_l0,
+        "projection": made.sentence_encoder.projections["all"].weight,
+        "image": made.image_encoder.linear.weight,
+    }
+    for name, matrix in matrices.items():
+        error = 0.01 / (2 * matrix.numel()) ** 0.5
+        assert matrix.std().item() == pytest.approx(0.01, abs=5 * error), name
+        assert abs(matrix.mean().item()) < 5 * 0.01 / matrix.numel() ** 0.5, name
+    biases = [p for name, p in made.named_parameters() if "bias" in name]
+    assert len(biases) == 4
+    assert not any(bias.any() for bias in biases)
+
+
+@pytest.mark.parametrize(
+    ("key", "layers"), [("recurrent_sharing", "recurrent"), ("projection", "projections")]
+)
+@pytest.mark.parametrize("sharing", ["shared", "per_language"])
+def test_languages_share_a_layer_or_have_their_own(key, layers, sharing):
+    """PARALLEL-EmbN has a branch per language, MULE one for all (Kim et al. 2020)."""
+    made = model(**{"projection": "shared", key: sharing})
+    before = {code: made.sentence_vectors(IDS, LENGTHS, code) for code in ("en", "de")}
+    chosen = getattr(made.sentence_encoder, layers)
+    with torch.no_grad():
+        for weight in chosen["all" if sharing == "shared" else "de"].parameters():
+            weight += 0.1
+    same = {c: torch.equal(v, made.sentence_vectors(IDS, LENGTHS, c)) for c, v in before.items()}
+    assert same == {"en": sharing == "per_language", "de": False}
+
+
 def test_pooled_languages_share_words_and_separate_ones_do_not():
     for vocabulary, same in (("pooled", True), ("per_language", False)):
         made = model(vocabulary=vocabulary)

@@ -22,6 +22,7 @@ from pipeline_lib.training import loop
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
 from pipeline_lib.training.tasks import IMAGE_CAPTION
+from pipeline_lib.training.two_branch import PRETRAINING
 
 JOINT = {"hidden_dim": 16, "recurrent_sharing": "per_language", "projection": "shared"}
 GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
@@ -123,6 +124,28 @@ def test_image_caption_equals_a_double_loop(violations):
     images = torch.stack([image(model, corpus, i) for i in group])
     expected = double_loop(images @ captions.T, group, 0.4, violations)
     assert task.loss(model, rows).item() == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize("objective", ["alternating", "joint", "mixed", "two_branch"])
+def test_images_stand_above_their_captions_in_every_score(objective, monkeypatch):
+    """The order similarity is not symmetric: images are the first side (Vendrov et al. 2016)."""
+    model, _, made = prepare(objective, pairs_in("en", "de"), similarity="squared_order")
+    kinds, scores = [], model.scores
+    monkeypatch.setattr(
+        model, "image_vectors", lambda features: torch.full((len(features), 16), 2.0)
+    )
+    monkeypatch.setattr(model, "sentence_vectors", lambda ids, *_: torch.full((len(ids), 16), 1.0))
+
+    def record(a, b):
+        kinds.append("".join("image " if side[0, 0] == 2 else "caption " for side in (a, b)))
+        return scores(a, b)
+
+    monkeypatch.setattr(model, "scores", record)
+    for task in made.tasks:
+        if task.kind != PRETRAINING:
+            task.loss(model, torch.arange(4))
+    assert "image caption " in kinds
+    assert set(kinds) <= {"image caption ", "caption caption "}
 
 
 def test_caption_caption_keeps_each_sentence_with_its_length():
