@@ -57,8 +57,19 @@ def test_bad_input_is_named(folder, photos, tmp_path):
         embedder.embed_sentences(["un chien"], language="fr")
     with pytest.raises(ContractError, match="no word in 1"):
         embedder.embed_sentences(["en1", "  "], language="en")
+    with pytest.raises(ContractError, match="expected a list of them, found 'en1'"):
+        embedder.embed_sentences("en1", language="en")
+    with pytest.raises(ContractError, match="expected a list of them"):
+        embedder.embed_images(photos[0])
     (tmp_path / "broken.jpg").write_bytes(b"no photo")
     with pytest.raises(ContractError, match=r"2 problem(?s:.*)broken.jpg(?s:.*)missing.jpg"):
         embedder.embed_images([*photos, tmp_path / "broken.jpg", tmp_path / "missing.jpg"])
     with pytest.raises(ContractError, match="holds no model"):
         Embedder.load(tmp_path)
+
+
+def test_nothing_to_embed_gives_no_vectors(folder):
+    embedder = Embedder.load(folder)
+    dim = embedder.model.recipe.embed_dim
+    assert embedder.embed_sentences([], language="en").shape == (0, dim)
+    assert embedder.embed_images([]).shape == (0, dim)

@@ -92,6 +92,26 @@ def test_repeated_seeds_are_refused(study):
         study(lambda content: content["recipes"]["mule"].update(seeds=[1, 1]))
 
 
+@pytest.mark.parametrize("languages", [[], ["en", "en"]], ids=["none", "one twice"])
+def test_languages_are_one_or_more_different_ones(study, languages):
+    with pytest.raises(SettingsError, match="languages: expected one or more different ones"):
+        study(lambda content: content["recipes"]["kadar_en"].update(languages=languages))
+
+
+def test_only_mixed_recipes_have_a_map_to_fit(study):
+    with pytest.raises(SettingsError, match="orthogonal_map: only the objective mixed fits it"):
+        study(lambda content: content["recipes"]["kadar_en"].update(orthogonal_map=True))
+
+
+def test_a_continued_recipe_reads_words_as_the_one_before_it(study):
+    """It takes that one's vocabulary; settings of its own would be ignored."""
+    changes = {"initial": "kadar_disjoint", "max_tokens": 7, "markers": "end"}
+    with pytest.raises(SettingsError) as error:
+        study(lambda content: content["recipes"]["kadar_en"].update(changes))
+    assert "max_tokens: kadar_disjoint, which it continues, has 100; found 7" in str(error.value)
+    assert "markers: kadar_disjoint, which it continues, has 'both'; found 'end'" in str(error.value)
+
+
 def test_a_missing_file_says_where_to_run(tmp_path):
     with pytest.raises(SettingsError, match="folder of a study"):
         load_settings(tmp_path / "params.yaml")

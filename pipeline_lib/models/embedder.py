@@ -54,12 +54,17 @@ class Embedder:
         """Return the vectors of raw sentences ``float32 [sentences, embed_dim]``.
 
         Raises:
-            ContractError: If the model does not know the language, or a sentence is empty.
+            ContractError: If the model does not know the language, or a sentence is empty, or one
+                sentence is given where a list of them is expected.
         """
+        if isinstance(sentences, str):
+            raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
         if language not in self._tokenize:
             raise ContractError(
                 f"language: expected one of {', '.join(self.languages)}; found {language!r}"
             )
+        if not len(sentences):
+            return self._no_vectors
         tokens = [self._tokenize[language](sentence) for sentence in sentences]
         raise_problems("sentences", [f"no word in {i}" for i, t in enumerate(tokens) if not t])
         ids, lengths = self.model.vocabulary.encode_all(tokens, language)
@@ -70,14 +75,23 @@ class Embedder:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.
 
         Raises:
-            ContractError: Lists every photo that cannot be read.
+            ContractError: Lists every photo that cannot be read; or if one path is given where a
+                list of them is expected.
         """
+        if isinstance(paths, (str, Path)):
+            raise ContractError(f"paths: expected a list of them, found {str(paths)!r}")
+        if not len(paths):
+            return self._no_vectors
         features = torch.from_numpy(self._photos.encode([Path(path) for path in paths]))
         return self.model.embed_features(features).numpy()
 
     def scores(self, images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Return the model's similarity of all pairs of vectors ``[images, sentences]``."""
         return self.model.scores(torch.from_numpy(images), torch.from_numpy(sentences)).numpy()
+
+    @property
+    def _no_vectors(self) -> np.ndarray:
+        return np.empty((0, self.model.recipe.embed_dim), np.float32)
 
     @cached_property
     def _tokenize(self) -> dict[str, Tokenize]:

@@ -32,6 +32,9 @@ from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 PARAMS = Path("params.yaml")
 
+VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
+"""Settings of a recipe that its vocabulary keeps."""
+
 
 class Settings(Strict):
     """params.yaml: one study.
@@ -204,6 +207,22 @@ class Settings(Strict):
             yield from _unknown(f"{where}.{key}", [getattr(recipe, key)], known)
         yield from _unknown(f"{where}.languages", recipe.languages, self.pools)
         yield from _recipe_contradictions(where, recipe)
+        yield from self._continuation_problems(where, recipe)
+
+    def _continuation_problems(self, where: str, recipe: AnyRecipe) -> Iterator[str]:
+        """A continued recipe reads by the vocabulary of the one that it continues."""
+        if recipe.initial not in self.recipes:
+            return
+        try:
+            _, before = self._merged(self.recipes[recipe.initial])
+        except SettingsError:  # named where that recipe is checked
+            return
+        for key in VOCABULARY_KEYS:
+            if key in before and before[key] != getattr(recipe, key):
+                yield (
+                    f"{where}.{key}: {recipe.initial}, which it continues, has {before[key]!r}; "
+                    f"found {getattr(recipe, key)!r}"
+                )
 
 
 def load_settings(path: Path = PARAMS) -> Settings:
@@ -242,6 +261,10 @@ def modules_of(sections: Iterable[str]) -> set[str]:
 def _recipe_contradictions(where: str, recipe: AnyRecipe) -> Iterator[str]:
     if len(set(recipe.seeds)) != len(recipe.seeds) or not recipe.seeds:
         yield f"{where}.seeds: expected one or more different seeds, found {recipe.seeds}"
+    if len(set(recipe.languages)) != len(recipe.languages) or not recipe.languages:
+        yield f"{where}.languages: expected one or more different ones, found {recipe.languages}"
+    if recipe.orthogonal_map and recipe.objective != "mixed":
+        yield f"{where}.orthogonal_map: only the objective mixed fits it, found {recipe.objective}"
     if recipe.projection == NONE and recipe.hidden_dim != recipe.embed_dim:
         yield (
             f"{where}.projection: without one the sentence's hidden_dim is the joint space's "
