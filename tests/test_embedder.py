@@ -32,6 +32,7 @@ def photos(tmp_path):
 
 
 def test_sentences_are_embedded_as_the_pipeline_does(folder):
+    """By the model's own vocabulary: MULE's tests read a cache that training left (audit, §3.7)."""
     embedder, model = Embedder.load(folder), JointSpace.load(folder)
     found = embedder.embed_sentences(["EN1 filler in", "en2 in"], language="en")
     ids, lengths = model.vocabulary.encode_all([["en1", "filler", "in"], ["en2", "in"]], "en")

@@ -7,11 +7,13 @@ import pytest
 import tiny
 import torch
 from scipy.linalg import orthogonal_procrustes
+from test_losses import double_loop
 from tiny_models import image, moved, named, pairs_in, prepare, sentence, summed_hinge
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.text.vocabulary import SPECIALS
 from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.rotations import Aligner
 
 WORDS = {"sentence_encoder.words.en.weight", "sentence_encoder.words.de.weight"}
 ROTATION = "sentence_encoder.rotations.de"
@@ -58,6 +60,36 @@ def test_captions_of_all_languages_are_each_others_negatives():
     assert found == pytest.approx(by_loops(range(7)), rel=1e-4)
     assert found > by_loops(range(3)) + by_loops(range(3, 7)) + 0.1
     assert set(group[:3]) & set(group[3:]), "no image has captions in both languages"
+
+
+@pytest.mark.parametrize("violations", ["max", 2])
+def test_the_rule_for_negatives_counts_in_mixed_batches(violations):
+    """AME's code took --max_violation and summed all the same (audit, §3.8)."""
+    changes = {"violations": violations, "margin": 0.4, "alignment_every_updates": "never"}
+    model, corpus, made = prepare("mixed", **changes)
+    captions = [(key, row) for key, of in corpus.sentences.items() for row in range(len(of))]
+    items = torch.tensor([0, 1, 5, 12, 14, 20, 23])
+    chosen = [captions[item] for item in items]
+    group = [int(corpus.sentences[key].image_index[row]) for key, row in chosen]
+    vectors = torch.stack([sentence(model, corpus, *item) for item in chosen])
+    images = torch.stack([image(model, corpus, i) for i in group])
+    expected = double_loop((images @ vectors.T).detach(), group, 0.4, violations)
+    assert made.tasks[0].loss(model, items).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_length_of_a_word_vector_does_not_matter_to_alignment():
+    """AME's RCSLS left out the unit norm of fastText's (audit, §3.8)."""
+    steps = []
+    for factor in (1.0, 7.0):
+        model, corpus, _ = prepare("mixed")
+        with torch.no_grad():
+            for table in model.sentence_encoder.words.values():
+                table.weight *= factor
+            model.sentence_encoder.rotations["de"].copy_(torch.eye(8))
+        Aligner(corpus, model.recipe).step(model, {})
+        steps.append(model.sentence_encoder.rotations["de"].detach())
+    torch.testing.assert_close(*steps)
+    assert not torch.equal(steps[0], torch.eye(8))
 
 
 def test_retrieval_moves_words_and_alignment_moves_maps():

@@ -109,7 +109,9 @@ def test_a_continued_recipe_reads_words_as_the_one_before_it(study):
     with pytest.raises(SettingsError) as error:
         study(lambda content: content["recipes"]["kadar_en"].update(changes))
     assert "max_tokens: kadar_disjoint, which it continues, has 100; found 7" in str(error.value)
-    assert "markers: kadar_disjoint, which it continues, has 'both'; found 'end'" in str(error.value)
+    assert "markers: kadar_disjoint, which it continues, has 'both'; found 'end'" in str(
+        error.value
+    )
 
 
 def test_a_missing_file_says_where_to_run(tmp_path):

@@ -176,6 +176,15 @@ def test_the_shared_layer_sees_the_classifiers_weight_once(weight):
     torch.testing.assert_close(of_classifier, weight * plain, rtol=1e-3, atol=weight * 1e-6)
 
 
+def test_nothing_counts_but_what_has_a_weight():
+    """MULE's code made L2 penalties that never reached its loss (finding 4): there are none."""
+    model, _, made = prepare("two_branch", **ALONE)
+    loss = made.tasks[0].loss(model, torch.arange(tiny.IMAGES))
+    loss.backward()
+    assert loss.item() == 0
+    assert not any(p.grad.any() for p in model.parameters() if p.grad is not None)
+
+
 def test_words_are_anchored_to_their_first_vectors():
     """MULE's code renewed the anchor in each epoch, so that it never held (audit, §3.7)."""
     model, _, made = prepare("two_branch", **ALONE | {"anchor_weight": 2.0})

@@ -29,13 +29,13 @@ def euclidean(a: Tensor, b: Tensor) -> Tensor:
 def squared_order(a: Tensor, b: Tensor) -> Tensor:
     """Return ``-|max(0, b - a)|²`` of every pair: how far a is from lying above b in the order.
 
-    Images are a, sentences b (Vendrov et al. 2016, §3; their code takes no root).
+    Images are a, sentences b (Eq. 5 of Mohammadshahi et al. 2019, after Vendrov et al. 2016, §3).
     """
     return _SquaredOrder.apply(a, b)
 
 
 def order(a: Tensor, b: Tensor) -> Tensor:
-    """Return ``-|max(0, b - a)|`` of every pair (Eq. 5 of Mohammadshahi et al. 2019)."""
+    """Return ``-|max(0, b - a)|`` of every pair: the root that AME's code takes of Eq. 5."""
     return -(ORDER_FLOOR - squared_order(a, b)).sqrt()
 
 
