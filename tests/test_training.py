@@ -62,9 +62,9 @@ def test_every_objective_overfits_a_tiny_corpus(tmp_path, objective):
 @pytest.mark.parametrize("objective", BUILDERS)
 @pytest.mark.parametrize("similarity", ["order", "squared_order", "euclidean"])
 def test_every_objective_learns_under_every_similarity(tmp_path, objective, similarity):
-    sizes = {"max_epochs": 12, "validate_every_updates": 8}
+    sizes = {"max_epochs": 24, "validate_every_updates": 4}
     _, history = train(tmp_path, objective=objective, similarity=similarity, absolute=True, **sizes)
-    assert max(row[RECALL_SUM] for row in history) > 1.05 * history[0][RECALL_SUM]
+    assert max(row[RECALL_SUM] for row in history) > 1.15 * history[0][RECALL_SUM]
 
 
 @pytest.mark.parametrize("objective", BUILDERS)
