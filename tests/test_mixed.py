@@ -17,6 +17,8 @@ from pipeline_lib.training.rotations import Aligner
 
 WORDS = {"sentence_encoder.words.en.weight", "sentence_encoder.words.de.weight"}
 ROTATION = "sentence_encoder.rotations.de"
+ITEMS = torch.tensor([0, 1, 5, 12, 14, 20, 23])
+"""A batch of tiny: the first three are in one language, the others in the other."""
 
 
 def watched(tmp_path, every, **changes):
@@ -39,14 +41,18 @@ def watched(tmp_path, every, **changes):
     return seen
 
 
+def in_both_languages(corpus):
+    """Return (key, row) of the captions of ``ITEMS``, and their images."""
+    captions = [(key, row) for key, of in corpus.sentences.items() for row in range(len(of))]
+    chosen = [captions[item] for item in ITEMS]
+    return chosen, [int(corpus.sentences[key].image_index[row]) for key, row in chosen]
+
+
 def test_captions_of_all_languages_are_each_others_negatives():
     """Eq. 1 of Mohammadshahi et al. 2019; siblings in the other language are none (audit, §3.8)."""
     model, corpus, made = prepare("mixed", alignment_every_updates="never")
-    captions = [(key, row) for key, of in corpus.sentences.items() for row in range(len(of))]
-    items = torch.tensor([0, 1, 5, 12, 14, 20, 23])
-    chosen = [captions[item] for item in items]
+    chosen, group = in_both_languages(corpus)
     assert len({key for key, _ in chosen}) == 2
-    group = [int(corpus.sentences[key].image_index[row]) for key, row in chosen]
 
     def by_loops(kept):
         return summed_hinge(
@@ -56,7 +62,7 @@ def test_captions_of_all_languages_are_each_others_negatives():
             0.2,
         )
 
-    found = made.tasks[0].loss(model, items).item()
+    found = made.tasks[0].loss(model, ITEMS).item()
     assert found == pytest.approx(by_loops(range(7)), rel=1e-4)
     assert found > by_loops(range(3)) + by_loops(range(3, 7)) + 0.1
     assert set(group[:3]) & set(group[3:]), "no image has captions in both languages"
@@ -67,14 +73,11 @@ def test_the_rule_for_negatives_counts_in_mixed_batches(violations):
     """AME's code took --max_violation and summed all the same (audit, §3.8)."""
     changes = {"violations": violations, "margin": 0.4, "alignment_every_updates": "never"}
     model, corpus, made = prepare("mixed", **changes)
-    captions = [(key, row) for key, of in corpus.sentences.items() for row in range(len(of))]
-    items = torch.tensor([0, 1, 5, 12, 14, 20, 23])
-    chosen = [captions[item] for item in items]
-    group = [int(corpus.sentences[key].image_index[row]) for key, row in chosen]
+    chosen, group = in_both_languages(corpus)
     vectors = torch.stack([sentence(model, corpus, *item) for item in chosen])
     images = torch.stack([image(model, corpus, i) for i in group])
     expected = double_loop((images @ vectors.T).detach(), group, 0.4, violations)
-    assert made.tasks[0].loss(model, items).item() == pytest.approx(expected, rel=1e-4)
+    assert made.tasks[0].loss(model, ITEMS).item() == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_length_of_a_word_vector_does_not_matter_to_alignment():

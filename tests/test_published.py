@@ -81,7 +81,7 @@ def test_every_row_that_the_authors_ran_on_human_captions_is_a_recipe(study, tab
 
 
 def test_pivot_and_parallel_are_recipes_though_no_author_here_ran_them(tables):
-    """Gella et al. 2017 printed what two of the papers quote."""
+    """Mohammadshahi et al. 2019 quote what Gella et al. 2017 printed."""
     recipes = load_settings(ROOT / "studies" / "multi30k" / "params.yaml").recipes
     names = {name for name, recipe in recipes.items() if recipe["paper"] == "gella2017"}
     assert names == {"pivot_sym", "parallel_sym", "pivot_asym", "parallel_asym"}
