@@ -58,9 +58,9 @@ def test_a_beam_that_holds_everything_finds_the_exact_n_best(network, alpha):
         scores = {words: total / ((5 + len(words)) / 6) ** alpha for words, total in totals.items()}
         best = sorted(scores, key=scores.get, reverse=True)[:n]
         assert listed(found, row) == best
-        expected = torch.tensor([scores[words] for words in best])
+        expected = torch.tensor([scores[words] for words in best], dtype=torch.float64)
         torch.testing.assert_close(found.scores[row], expected, rtol=1e-4, atol=1e-4)
-        likelihoods = torch.tensor([totals[words] for words in best])
+        likelihoods = torch.tensor([totals[words] for words in best], dtype=torch.float64)
         torch.testing.assert_close(found.log_likelihoods[row], likelihoods, rtol=1e-4, atol=1e-4)
 
 

@@ -55,7 +55,9 @@ class ImageEncoder(nn.Module):
 
     def forward(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return features ``[images, dim]``."""
-        return self.backbone((pixels.permute(0, 3, 1, 2).float() - self.mean) / self.std)
+        return self.backbone(
+            (pixels.permute(0, 3, 1, 2).to(self.mean.dtype) - self.mean) / self.std
+        )
 
 
 def load_encoder(name: str, weights: WeightsFile, crop: int) -> ImageEncoder:

@@ -1,6 +1,6 @@
-"""One image encoder on the hardware at hand, in float32 or bfloat16.
+"""One image encoder on the hardware at hand, in float64, float32 or bfloat16.
 
-float32 in torch is the reference. On CPUs bfloat16 runs in OpenVINO, which needs no compiler on
+float64 is the reference, whose features are the same on every CPU. On CPUs bfloat16 runs in OpenVINO, which needs no compiler on
 the user's machine and measures faster there than torch, eager or compiled; on CUDA devices it
 runs in torch's automatic mixed precision.
 """
@@ -8,13 +8,15 @@ runs in torch's automatic mixed precision.
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 import torch
 
-from pipeline_lib.device import best_device
+from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.device import best_device, multiplies_bf16, one_core_each
 from pipeline_lib.images.backbones import ImageEncoder
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -41,11 +43,11 @@ def build_runtime(encoder: ImageEncoder, precision: str, rows: int, crop: int) -
 
     Args:
         encoder: The network; it may be moved and its memory layout changed.
-        precision: ``bf16`` or ``f32``.
+        precision: ``bf16``, ``f32`` or ``f64``.
         rows: Crops per forward pass.
         crop: Height and width of a crop in pixels.
     """
-    return RUNTIMES[best_device().type, precision](encoder.eval(), rows, crop)
+    return RUNTIMES[best_device(precision).type, precision](encoder.eval(), rows, crop)
 
 
 def _torch_f32(device: str) -> Callable[[ImageEncoder, int, int], Runtime]:
@@ -75,7 +77,7 @@ def _torch_encode(encoder: ImageEncoder, device: str, mixed: bool) -> Encode:
 def _openvino(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
     openvino = import_openvino()
     core = openvino.Core()
-    has_bf16 = "BF16" in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    has_bf16 = multiplies_bf16(torch.device("cpu"))
     options = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "bf16" if has_bf16 else "f32",
@@ -99,7 +101,24 @@ def import_openvino() -> ModuleType:
     return openvino
 
 
+def _reference(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
+    encoder, cores = encoder.double(), len(os.sched_getaffinity(0))
+
+    @torch.inference_mode()
+    def encode_some(images: torch.Tensor) -> torch.Tensor:
+        with arithmetic("f64"):
+            return encoder(images)
+
+    def encode(pixels: np.ndarray) -> np.ndarray:
+        parts = torch.from_numpy(pixels).split(4)  # whose numbers stay in the cache
+        with one_core_each(), ThreadPoolExecutor(cores) as pool:
+            return torch.cat([*pool.map(encode_some, parts)]).float().numpy()
+
+    return Runtime(encode, "cpu", "f64")
+
+
 RUNTIMES = {
+    ("cpu", "f64"): _reference,
     ("cpu", "f32"): _torch_f32("cpu"),
     ("cpu", "bf16"): _openvino,
     ("cuda", "f32"): _torch_f32("cuda"),

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from pipeline_lib.arithmetic import polar_factor
+
 _CHUNK = 1024
 """Words whose neighbours are searched at a time."""
 
@@ -63,6 +65,8 @@ def procrustes(source: Tensor, target: Tensor) -> Tensor:
 
 def nearest_orthogonal(matrix: Tensor) -> Tensor:
     """Return the orthogonal matrix nearest to ``matrix`` ``[dim, dim]``: its polar factor."""
+    if matrix.dtype == torch.float64:
+        return polar_factor(matrix)
     left, _, right = torch.linalg.svd(matrix)
     return left @ right
 

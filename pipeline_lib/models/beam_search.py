@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from pipeline_lib.device import summing_type
 from pipeline_lib.text.vocabulary import END, PAD, START, UNK
 
 NEVER = float("-inf")
@@ -102,14 +103,14 @@ class _Search:
             rows=torch.arange(len(source), device=source.device),
             longest=longest,
             history=torch.full((*one, 1), START, device=source.device),
-            totals=torch.zeros(one, device=source.device),
+            totals=found.log_likelihoods.new_zeros(one),
             found=found,
         )
 
     def advance(self, network: Network, beam: int, alpha: float) -> "_Search":
         """Add one word to every hypothesis and drop the sentences that are done."""
         hidden, state = network.step(self.memory, self.state, self.history[:, :, -1])
-        totals, parents, words = self._candidates(network.logits(hidden).float(), 2 * beam)
+        totals, parents, words = self._candidates(network.logits(hidden), 2 * beam)
         ends = words == END
         length = self.history.shape[2]
         history = torch.cat([_pick(self.history, parents), words[:, :, None]], dim=2)
@@ -131,7 +132,7 @@ class _Search:
 
     def _candidates(self, logits: Tensor, count: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return total, parent and word of the best continuations ``[sentences, count]``."""
-        scores = logits.log_softmax(dim=2)
+        scores = logits.to(summing_type(logits.dtype)).log_softmax(dim=2).double()
         length = self.history.shape[2]
         scores[:, :, [PAD, UNK, START]] = NEVER
         if length == 1:
@@ -152,7 +153,8 @@ class _Search:
         found, n = self.found, self.found.scores.shape[1]
         if not ends.any():
             return
-        scores = (totals / _penalty(history.shape[2], alpha)).masked_fill(~ends, NEVER)
+        length = torch.tensor(history.shape[2], device=history.device)
+        scores = (totals / _penalty(length, alpha)).masked_fill(~ends, NEVER)
         scores, best = torch.cat([found.scores[self.rows], scores], dim=1).topk(n)
         words = torch.full((*totals.shape, found.words.shape[2]), PAD, device=history.device)
         words[:, :, : history.shape[2]] = history
@@ -163,8 +165,8 @@ class _Search:
         found.log_likelihoods[self.rows] = likelihoods.gather(1, best)
 
 
-def _penalty(length: Tensor | int, alpha: float) -> Tensor | float:
-    return ((5 + length) / 6) ** alpha
+def _penalty(length: Tensor, alpha: float) -> Tensor:
+    return ((5 + length.double()) / 6) ** alpha
 
 
 def _pick(values: Tensor, hypotheses: Tensor) -> Tensor:
@@ -176,6 +178,6 @@ def _pick(values: Tensor, hypotheses: Tensor) -> Tensor:
 def _nothing_found(sentences: int, n: int, longest: int, device: torch.device) -> NBestWords:
     return NBestWords(
         words=torch.full((sentences, n, longest), PAD, device=device),
-        log_likelihoods=torch.full((sentences, n), NEVER, device=device),
-        scores=torch.full((sentences, n), NEVER, device=device),
+        log_likelihoods=torch.full((sentences, n), NEVER, dtype=torch.float64, device=device),
+        scores=torch.full((sentences, n), NEVER, dtype=torch.float64, device=device),
     )

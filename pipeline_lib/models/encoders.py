@@ -98,7 +98,8 @@ class SentenceEncoder(nn.Module):
         inside = inside.to(token_ids.device)
         types, occurrence = token_ids[inside].unique(return_inverse=True)
         rows = torch.repeat_interleave(lengths.to(token_ids.device))
-        counts = torch.zeros(len(lengths), len(types), device=rows.device)
+        weight = self.word_table(language).weight
+        counts = weight.new_zeros(len(lengths), len(types))
         counts.index_put_((rows, occurrence), torch.ones_like(rows, dtype=counts.dtype), True)
         return counts @ self.embed(types, language) / counts.sum(dim=1, keepdim=True)
 

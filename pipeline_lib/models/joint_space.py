@@ -9,11 +9,14 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.device import TYPES, precision_on
 from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
 from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
+from pipeline_lib.settings.strict import Precision
 from pipeline_lib.text.vocabulary import Vocabulary
 
 
@@ -39,22 +42,38 @@ class JointSpace(nn.Module):
         """
         super().__init__()
         self.recipe, self.vocabulary, self.feature_dim = recipe, vocabulary, feature_dim
-        generator = torch.Generator().manual_seed(seed)
-        self.image_encoder = ImageEncoder(feature_dim, recipe)
-        self.sentence_encoder = SentenceEncoder(vocabulary, recipe)
-        INITIALIZATIONS[recipe.initialization](self.image_encoder, self.sentence_encoder, generator)
+        with arithmetic(recipe.precision):
+            self._make(seed, word_vectors)
+
+    def _make(self, seed: int, word_vectors: WordVectors | None) -> None:
+        recipe, generator = self.recipe, torch.Generator().manual_seed(seed)
+        self.image_encoder = ImageEncoder(self.feature_dim, recipe)
+        self.sentence_encoder = SentenceEncoder(self.vocabulary, recipe)
         if recipe.objective == "two_branch" and recipe.classifier_weight:
             dim = recipe.word_dim if recipe.universal_dim == "none" else recipe.universal_dim
             self.language_classifier = nn.Linear(dim, len(recipe.languages))
+        self.to(TYPES["f64" if recipe.precision == "f64" else "f32"])
+        INITIALIZATIONS[recipe.initialization](self.image_encoder, self.sentence_encoder, generator)
+        if hasattr(self, "language_classifier"):
             nn.init.xavier_uniform_(self.language_classifier.weight, generator=generator)
             nn.init.zeros_(self.language_classifier.bias)
         if word_vectors is not None:
-            set_words(self.sentence_encoder, vocabulary, word_vectors, generator)
+            set_words(self.sentence_encoder, self.vocabulary, word_vectors, generator)
 
     @property
     def device(self) -> torch.device:
         """Where the model's weights lie."""
         return self.image_encoder.linear.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the model's weights and vectors: float32, or float64 in the precision f64."""
+        return self.image_encoder.linear.weight.dtype
+
+    @property
+    def precision(self) -> Precision:
+        """What the recurrent layer's products, or all numbers, are computed in."""
+        return precision_on(self.recipe.precision, self.device)
 
     def image_vectors(self, features: Tensor) -> Tensor:
         """Embed features ``[images, feature_dim]`` as unit vectors ``[images, embed_dim]``."""
@@ -74,23 +93,25 @@ class JointSpace(nn.Module):
 
     @torch.inference_mode()
     def embed_features(self, features: Tensor, batch_size: int = 4096) -> Tensor:
-        """Embed any number of image features, as float32 on the CPU ``[images, embed_dim]``."""
-        batches = features.split(batch_size)
-        return torch.cat([self.image_vectors(batch.to(self.device)).cpu() for batch in batches])
+        """Embed any number of image features, on the CPU ``[images, embed_dim]``."""
+        with arithmetic(self.recipe.precision):
+            batches = (part.to(self.device, self.dtype) for part in features.split(batch_size))
+            return torch.cat([self.image_vectors(batch).cpu() for batch in batches])
 
     @torch.inference_mode()
     def embed_tokens(
         self, token_ids: Tensor, lengths: Tensor, language: str, batch_size: int = 512
     ) -> Tensor:
-        """Embed any number of encoded sentences, as float32 on the CPU ``[sentences, embed_dim]``.
+        """Embed any number of encoded sentences, on the CPU ``[sentences, embed_dim]``.
 
         Sentences are taken in the order of their length, so that a batch is short or long as one.
         """
-        vectors = torch.empty(len(token_ids), self.recipe.embed_dim)
-        for rows in lengths.argsort(stable=True).split(batch_size):
-            longest = int(lengths[rows].max())
-            ids = token_ids[rows, :longest].to(self.device)
-            vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()
+        vectors = torch.empty(len(token_ids), self.recipe.embed_dim, dtype=self.dtype)
+        with arithmetic(self.recipe.precision):
+            for rows in lengths.argsort(stable=True).split(batch_size):
+                longest = int(lengths[rows].max())
+                ids = token_ids[rows, :longest].to(self.device)
+                vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()
         return vectors
 
     @torch.inference_mode()
@@ -100,12 +121,13 @@ class JointSpace(nn.Module):
         A pooled vocabulary holds the words of all its languages.
 
         Returns:
-            Words, unique ``[words]``, and ``float32 [words, dim]``.
+            Words, unique ``[words]``, and their vectors ``[words, dim]``.
         """
         table = next(table for table in self.vocabulary.tables if language in table.languages)
         ids = torch.from_numpy(self.vocabulary.word_ids(table.words, language))
-        vectors = self.sentence_encoder.embed(ids.to(self.device), language)
-        return np.array(table.words, object), vectors.float().cpu().numpy()
+        with arithmetic(self.recipe.precision):
+            vectors = self.sentence_encoder.embed(ids.to(self.device), language)
+        return np.array(table.words, object), vectors.cpu().numpy()
 
     def save(self, folder: Path, preprocessing: Preprocessing) -> None:
         """Write the model, and what stands before it, into a new folder.

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from pipeline_lib.arithmetic import kernels, made_of_kernels
+from pipeline_lib.device import summing_type
 from pipeline_lib.models.prefixes import PrefixTree
 
 
@@ -11,6 +13,7 @@ class LSTMStates(torch.autograd.Function):
     """From the gate inputs of all prefixes to their states."""
 
     @staticmethod
+    @made_of_kernels
     def forward(
         ctx: FunctionCtx, inputs: Tensor, weight: Tensor, bias: Tensor, tree: PrefixTree
     ) -> Tensor:
@@ -25,12 +28,14 @@ class LSTMStates(torch.autograd.Function):
             tree: The prefixes.
 
         Returns:
-            The state after each prefix, ``float32 [prefixes, dim]``.
+            The state after each prefix ``[prefixes, dim]``, at least in float32.
         """
         dim, kind = weight.shape[1], inputs.dtype
+        use = kernels(kind)
         weight, bias = weight.to(kind), bias.to(kind)
-        states, cells = torch.empty(len(inputs), dim), torch.empty(len(inputs), dim)
-        cells_before = torch.zeros(len(inputs), dim)
+        recur = use.affine(weight.T, bias)
+        states = torch.empty(len(inputs), dim, dtype=summing_type(kind))
+        cells, cells_before = torch.empty_like(states), torch.zeros_like(states)
         gates = torch.empty(len(inputs), 4 * dim, dtype=kind)
         before = torch.zeros(len(inputs), dim, dtype=kind)
         for now, previous, parents in tree.steps():
@@ -38,38 +43,42 @@ class LSTMStates(torch.autograd.Function):
                 before[now] = states[previous][parents]
                 cells_before[now] = cells[previous][parents]
             step = gates[now]
-            torch.addmm(bias, before[now], weight.T, out=step).add_(inputs[now])
-            step[:, : 2 * dim].sigmoid_()
-            step[:, 2 * dim : 3 * dim].tanh_()
-            step[:, 3 * dim :].sigmoid_()
+            torch.add(recur(before[now]), inputs[now], out=step)
+            use.sigmoid_(step[:, : 2 * dim])
+            use.tanh_(step[:, 2 * dim : 3 * dim])
+            use.sigmoid_(step[:, 3 * dim :])
             add, keep, new, show = step.split(dim, dim=1)
             cells[now] = cells_before[now] * keep + add * new
-            states[now] = cells[now].tanh() * show
+            states[now] = use.tanh_(cells[now].clone()) * show
         ctx.save_for_backward(gates, cells, cells_before, before, weight)
         ctx.tree = tree
         return states
 
     @staticmethod
     @once_differentiable
+    @made_of_kernels
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of ``inputs``, ``weight`` and ``bias``."""
         gates, cells, cells_before, before, weight = ctx.saved_tensors
         dim, kind = weight.shape[1], gates.dtype
+        use = kernels(kind)
+        times_weight = use.affine(weight, None)
         gradient, of_cells = gradient.clone(), torch.zeros_like(cells)
         of_gates = torch.empty_like(gates)
         for now, previous, parents in reversed(ctx.tree.steps()):
             add, keep, new, show = gates[now].split(dim, dim=1)
-            shown = cells[now].tanh()
-            g = of_cells[now] + torch.ops.aten.tanh_backward(gradient[now] * show, shown)
-            backward = torch.ops.aten.sigmoid_backward
+            shown = use.tanh_(cells[now].clone())
+            g = of_cells[now] + use.tanh_backward(gradient[now] * show, shown)
             parts = [
-                backward((g * new).to(kind), add),
-                backward((g * cells_before[now]).to(kind), keep),
-                torch.ops.aten.tanh_backward((g * add).to(kind), new),
-                backward((gradient[now] * shown).to(kind), show),
+                use.sigmoid_backward((g * new).to(kind), add),
+                use.sigmoid_backward((g * cells_before[now]).to(kind), keep),
+                use.tanh_backward((g * add).to(kind), new),
+                use.sigmoid_backward((gradient[now] * shown).to(kind), show),
             ]
             torch.cat(parts, dim=1, out=of_gates[now])
             if previous.stop:
-                gradient[previous].index_add_(0, parents, (of_gates[now] @ weight).float())
+                of_before = times_weight(of_gates[now]).to(gradient.dtype)
+                gradient[previous].index_add_(0, parents, of_before)
                 of_cells[previous].index_add_(0, parents, g * keep)
-        return of_gates, (of_gates.T @ before).float(), of_gates.float().sum(dim=0), None
+        of_weight = use.product(of_gates.T, before).to(gradient.dtype)
+        return of_gates, of_weight, use.column_sums(of_gates), None

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pipeline_lib.device import TYPES, precision_on
 from pipeline_lib.models.gru import GRUStates
 from pipeline_lib.models.lstm import LSTMStates
 from pipeline_lib.models.prefixes import PrefixTree
+from pipeline_lib.settings.strict import Precision
 
-PRECISIONS = {"f32": torch.float32, "bf16": torch.bfloat16}
 LAYERS = {"gru": (nn.GRU, GRUStates), "lstm": (nn.LSTM, LSTMStates)}
 """PyTorch's layer, which holds the weights and runs on CUDA, and ours, which runs on the CPU."""
 
@@ -18,19 +19,19 @@ LAYERS = {"gru": (nn.GRU, GRUStates), "lstm": (nn.LSTM, LSTMStates)}
 class SentenceLayer(nn.Module):
     """A one-layer forward GRU or LSTM that reads sentences of different lengths."""
 
-    def __init__(self, kind: str, word_dim: int, dim: int, precision: str) -> None:
+    def __init__(self, kind: str, word_dim: int, dim: int, precision: Precision) -> None:
         """Make the layer.
 
         Args:
             kind: A key of :data:`LAYERS`.
             word_dim: Size of the words' vectors.
             dim: Size of the state.
-            precision: Type of the matrix products: a key of :data:`PRECISIONS`.
+            precision: Of the matrix products, as far as the device has it.
         """
         super().__init__()
         layer, self.states = LAYERS[kind]
         self.layer = layer(word_dim, dim, batch_first=True)
-        self.precision = PRECISIONS[precision]
+        self.precision = precision
 
     def forward(
         self, embed: Callable[[Tensor], Tensor], token_ids: Tensor, lengths: Tensor
@@ -43,27 +44,26 @@ class SentenceLayer(nn.Module):
             lengths: Words per sentence ``[sentences]``, each at least 1.
 
         Returns:
-            Final states ``float32 [sentences, dim]``, in the order given.
+            Final states ``[sentences, dim]`` in the type of the weights, in the order given.
         """
+        kind = TYPES[precision_on(self.precision, token_ids.device)]
         if token_ids.is_cuda:
-            return self._cudnn(embed(token_ids.flatten()).unflatten(0, token_ids.shape), lengths)
+            words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
+            return self._cudnn(words, lengths, kind)
         tree = PrefixTree.of(token_ids, lengths)
         # A batch repeats its words (1,600 tokens, some 450 types): project each type once.
         types, occurrence = tree.tokens.unique(return_inverse=True)
         of_words = self.layer.weight_ih_l0, self.layer.bias_ih_l0
-        projected = F.linear(
-            embed(types).to(self.precision), *(w.to(self.precision) for w in of_words)
-        )
+        projected = F.linear(embed(types).to(kind), *(weight.to(kind) for weight in of_words))
         inputs = F.embedding(occurrence, projected)
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
 
-    def _cudnn(self, words: Tensor, lengths: Tensor) -> Tensor:
+    def _cudnn(self, words: Tensor, lengths: Tensor, kind: torch.dtype) -> Tensor:
         packed = nn.utils.rnn.pack_padded_sequence(
             words, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        enabled = self.precision != torch.float32
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=enabled):
+        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=kind == torch.bfloat16):
             _, state = self.layer(packed)
         final = state if isinstance(state, Tensor) else state[0]
         return final[0].float()

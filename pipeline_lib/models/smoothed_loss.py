@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from pipeline_lib.device import summing_type
+
 CHUNK = 256
 """Positions at a time."""
 
@@ -28,14 +30,14 @@ class SmoothedCrossEntropy(torch.autograd.Function):
 
         Args:
             ctx: Keeps the gradients.
-            hidden: ``float32 [positions, dim]``.
-            weight: Output weights ``float32 [words, dim]``; logits are ``hidden @ weight.T``.
+            hidden: ``[positions, dim]``, at least in float32.
+            weight: Output weights ``[words, dim]``, likewise; logits are ``hidden @ weight.T``.
             targets: Right words ``int64 [positions]``.
             smoothing: Share of the target probability that all words have equally.
             kind: Type of the matrix products.
 
         Returns:
-            The sum over positions, a float32 scalar.
+            The sum over positions, a scalar of the type of ``hidden``.
         """
         # The target distribution is a constant plus one word, so that its part of the loss and of
         # the gradients needs no pass over the vocabulary.
@@ -50,7 +52,7 @@ class SmoothedCrossEntropy(torch.autograd.Function):
             logits = low[rows] @ words.T
             top = logits.amax(dim=1, keepdim=True)
             powers = logits.sub_(top).exp_()
-            total = powers.sum(dim=1, keepdim=True, dtype=torch.float32)
+            total = powers.sum(dim=1, keepdim=True, dtype=summing_type(kind))
             loss += (total.log() + top).sum()
             of_hidden[rows] += (powers @ words) / total
             of_weight += powers.T @ (low[rows] / total).to(kind)

@@ -11,16 +11,18 @@ from pydantic import TypeAdapter
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.device import TYPES, precision_on
 from pipeline_lib.models.beam_search import beam_search
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
 from pipeline_lib.models.translator_transformer import TransformerNetwork
+from pipeline_lib.settings.strict import Precision
 from pipeline_lib.settings.synthesis import AnyTranslator
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import END, PAD, START
 
 NETWORKS = {"transformer": TransformerNetwork, "gru_attention": AttentionGRUNetwork}
-KINDS = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 _LONGEST_RATIO, _LONGEST_MORE = 2, 10
 """A translation has at most 2 x + 10 subwords for x in the source: a guard against endless ones."""
@@ -48,13 +50,20 @@ class Translator(nn.Module):
         """Make an untrained translator; its weights follow from the recipe's seed."""
         super().__init__()
         self.recipe, self.subwords = recipe, subwords
-        self.network = NETWORKS[recipe.architecture](recipe, len(subwords))
-        initialize(self.network, torch.Generator().manual_seed(recipe.seed))
+        with arithmetic(recipe.precision):
+            self.network = NETWORKS[recipe.architecture](recipe, len(subwords))
+            self.to(TYPES["f64" if recipe.precision == "f64" else "f32"])
+            initialize(self.network, torch.Generator().manual_seed(recipe.seed))
 
     @property
     def device(self) -> torch.device:
         """Where the weights lie."""
         return self.network.words.weight.device
+
+    @property
+    def precision(self) -> Precision:
+        """What its matrix products are computed in when it trains."""
+        return precision_on(self.recipe.precision, self.device)
 
     def loss(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the mean label-smoothed cross-entropy per target word.
@@ -63,17 +72,13 @@ class Translator(nn.Module):
             source: Ids ``[sentences, steps]``, ended and padded.
             target: Ids ``[sentences, steps]``, ended and padded.
         """
-        low = self.recipe.precision == "bf16"
+        kind, words = TYPES[self.precision], self.network.words.weight
         begun = torch.cat([torch.full_like(target[:, :1], START), target[:, :-1]], dim=1)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=low):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=kind == torch.bfloat16):
             hidden = self.network.hidden(self.network.encode(source), begun)
         real = target != PAD
         summed = SmoothedCrossEntropy.apply(
-            hidden[real].float(),
-            self.network.words.weight,
-            target[real],
-            self.recipe.label_smoothing,
-            KINDS[self.recipe.precision],
+            hidden[real].to(words.dtype), words, target[real], self.recipe.label_smoothing, kind
         )
         return summed / real.sum()
 
@@ -118,14 +123,15 @@ class Translator(nn.Module):
         self, ids: list[list[int]], beam: int, n_best: int, alpha: float
     ) -> list[list[Hypothesis]]:
         longest = torch.tensor([_LONGEST_RATIO * len(each) + _LONGEST_MORE for each in ids])
-        best = beam_search(
-            self.network,
-            pad(ids).to(self.device),
-            beam=beam,
-            n_best=n_best,
-            alpha=alpha,
-            longest=longest,
-        )
+        with arithmetic(self.recipe.precision):
+            best = beam_search(
+                self.network,
+                pad(ids).to(self.device),
+                beam=beam,
+                n_best=n_best,
+                alpha=alpha,
+                longest=longest,
+            )
         counts = best.scores.isfinite().sum(dim=1).tolist()
         words = best.words.flatten(0, 1).tolist()
         texts = self.subwords.decode([_before_end(each) for each in words])

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pipeline_lib.device import summing_type
 from pipeline_lib.models.dropout import Dropout
 from pipeline_lib.settings.synthesis import TransformerRecipe
 from pipeline_lib.text.vocabulary import PAD
@@ -92,8 +93,8 @@ class TransformerNetwork(nn.Module):
         return hidden @ self.words.weight.T
 
     def _embed(self, ids: Tensor, first: int) -> Tensor:
-        waves = _positions(first, ids.shape[-1], self.dim, ids.device)
-        return self.dropout(self.words(ids) * self.dim**0.5 + waves)
+        words = self.words(ids)
+        return self.dropout(words * self.dim**0.5 + _positions(first, words))
 
 
 class EncoderLayer(nn.Module):
@@ -162,7 +163,7 @@ class Attention(nn.Module):
         queries = self._split(self.queries(x))
         # The gradient of the CPU's bfloat16 kernel is many times slower than that of float32.
         with torch.autocast(x.device.type, enabled=False):
-            each = (side.float() for side in (queries, keys, values))
+            each = (side.to(summing_type(side.dtype)) for side in (queries, keys, values))
             found = F.scaled_dot_product_attention(*each, mask, is_causal=causal)
         return self.output(found.transpose(1, 2).flatten(2))
 
@@ -201,8 +202,9 @@ def _of_layer(memory: dict[str, Tensor], number: int) -> tuple[Tensor, Tensor, T
     return memory[f"keys{number}"], memory[f"values{number}"], memory["mask"]
 
 
-def _positions(first: int, count: int, dim: int, device: torch.device) -> Tensor:
-    """Return the sines and cosines of so many positions from ``first`` on ``[count, dim]``."""
-    place = torch.arange(first, first + count, device=device)[:, None]
-    rates = _LONGEST_WAVE ** (-torch.arange(0, dim, 2, device=device) / dim)
+def _positions(first: int, words: Tensor) -> Tensor:
+    """Return the sines and cosines of the positions of ``words [.., count, dim]`` ``[count, dim]``."""
+    count, dim = words.shape[-2:]
+    place = torch.arange(first, first + count).to(words)[:, None]
+    rates = _LONGEST_WAVE ** (-torch.arange(0, dim, 2).to(words) / dim)
     return torch.cat([(place * rates).sin(), (place * rates).cos()], dim=1)[:, :dim]

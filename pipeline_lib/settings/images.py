@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pipeline_lib.settings.strict import Count, Name, Strict
+from pipeline_lib.settings.strict import Count, Name, Precision, Strict
 
 
 class Extractor(Strict):
@@ -15,5 +15,5 @@ class Extractor(Strict):
     transform: Literal["center", "ten_crop", "squash"]
     resize: Count
     crop: Count
-    precision: Literal["bf16", "f32"]
+    precision: Precision
     batch_size: Count

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Strict, choose
+from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Strict, choose
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Dropout = Annotated[float, Field(ge=0, lt=1)]
@@ -70,7 +70,7 @@ class Recipe(Strict):
         patience_validations: Stop after so many validations without a new best.
         max_epochs: Stop after so many times the updates of one pass over all captions; a two-branch
             recipe's batches hold images, and pass over the captions of its largest language.
-        precision: Arithmetic of the recurrent layer's matrix products.
+        precision: Arithmetic of the recurrent layer's matrix products, or of everything (``f64``).
     """
 
     paper: str
@@ -116,7 +116,7 @@ class Recipe(Strict):
     select_by: Literal["recall_sum", "mean_rank"]
     patience_validations: Count
     max_epochs: Count
-    precision: Literal["bf16", "f32"]
+    precision: Precision
 
 
 class AlternatingRecipe(Recipe):

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,6 +18,10 @@ Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Rate = Annotated[float, Field(gt=0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$")]
+Precision = Literal["bf16", "f32", "f64"]
+"""``bf16``: matrix products of bfloat16 where the hardware has them, else ``f32``. ``f32``: single
+precision. ``f64``: the reference, whose results are the same on every CPU (arithmetic.py)."""
+
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
 
 

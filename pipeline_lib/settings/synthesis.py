@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline_lib.settings.corpora import Annotation
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Strict
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 
@@ -36,7 +36,7 @@ class TranslatorRecipe(Strict):
         beam: Hypotheses that the search keeps.
         length_normalization: Exponent alpha of the length penalty (Wu et al. 2016, Eq. 14).
         n_best: Translations per sentence in n-best lists.
-        precision: Arithmetic of matrix products in training; search is always ``f32``.
+        precision: Arithmetic of matrix products in training; search is ``f32``, or all is ``f64``.
         seed: Of initial weights, order of batches and dropout.
     """
 
@@ -58,7 +58,7 @@ class TranslatorRecipe(Strict):
     beam: Count
     length_normalization: Annotated[float, Field(ge=0)]
     n_best: Count
-    precision: Literal["bf16", "f32"]
+    precision: Precision
     seed: int
 
 

@@ -1,18 +1,25 @@
 """Word vectors: read from files, or trained by fastText on the captions of a pair set."""
 
+import importlib
+import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-import gensim
 import numpy as np
-from gensim.models import FastText
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles
+
+if TYPE_CHECKING:
+    from gensim.models import FastText
 
 Words = tuple[list[str], np.ndarray]
 """Words in alphabetical order, and their vectors ``float32 [words, dim]``."""
@@ -113,7 +120,7 @@ def train_fasttext(
 def fasttext_attributes(options: FastTextVectors) -> dict[str, object]:
     """Return what identifies trained vectors: the library, its version, and the numbers."""
     settings = options.model_dump(exclude={"method"})
-    return {"method": options.method, "library": f"gensim {gensim.__version__}"} | settings
+    return {"method": options.method, "library": f"gensim {version('gensim')}"} | settings
 
 
 def _header(name: str, line: bytes) -> tuple[int, int]:
@@ -162,8 +169,27 @@ def _parse(numbers: bytes, dim: int) -> np.ndarray:
     return vector
 
 
-def _skip_gram(sentences: list[list[str]], options: FastTextVectors) -> FastText:
-    return FastText(
+def _import_gensim() -> ModuleType:
+    """Import gensim with products that every x86-64 CPU computes alike.
+
+    It multiplies by SciPy's OpenBLAS, whose kernels differ in the order of their sums, and which
+    chooses one when it is first loaded: here the one that all CPUs have.
+    """
+    chosen = os.environ.get(_KERNEL_VARIABLE)
+    os.environ[_KERNEL_VARIABLE] = _COMMON_KERNEL
+    try:
+        return importlib.import_module("gensim.models")
+    finally:
+        os.environ.pop(_KERNEL_VARIABLE)
+        if chosen is not None:
+            os.environ[_KERNEL_VARIABLE] = chosen
+
+
+_KERNEL_VARIABLE, _COMMON_KERNEL = "OPENBLAS_CORETYPE", "Prescott"
+
+
+def _skip_gram(sentences: list[list[str]], options: FastTextVectors) -> "FastText":
+    return _import_gensim().FastText(
         sentences,
         sg=1,
         vector_size=options.dim,
@@ -181,10 +207,10 @@ def _skip_gram(sentences: list[list[str]], options: FastTextVectors) -> FastText
     )
 
 
-def _vectors(model: FastText, words: Set[str]) -> Words:
+def _vectors(model: "FastText", words: Set[str]) -> Words:
     ordered = sorted(words)
-    matrix = np.stack([model.wv.get_vector(word) for word in ordered])
-    lengths = np.linalg.norm(matrix, axis=1)
+    matrix = np.stack([model.wv.get_vector(word) for word in ordered]).astype(np.float64)
+    lengths = np.array([math.sqrt(math.fsum(row)) for row in (matrix * matrix).tolist()])
     rows = np.flatnonzero(lengths)
     unit = matrix[rows] / lengths[rows, None]
     return [ordered[row] for row in rows], unit.astype(np.float32)

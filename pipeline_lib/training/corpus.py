@@ -46,7 +46,7 @@ class Corpus:
     """What a model learns from, or is validated on.
 
     Attributes:
-        features: Image features ``float32 [images, feature_dim]``.
+        features: Image features ``[images, feature_dim]``, float32 as they are read.
         sentences: Captions of each (set, language).
         lexicon: Ids of translated words ``int64 [pairs, 2]`` for each language but the recipe's
             first, into which they are translated.
@@ -56,10 +56,10 @@ class Corpus:
     sentences: dict[tuple[str, str], Sentences]
     lexicon: Mapping[str, Tensor] = field(default_factory=dict)
 
-    def to(self, device: torch.device) -> "Corpus":
-        """Return the same corpus on ``device``."""
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Corpus":
+        """Return the same corpus on ``device``, with features of type ``dtype``."""
         moved = {key: value.to(device) for key, value in self.sentences.items()}
-        return Corpus(self.features.to(device), moved, self.lexicon)
+        return Corpus(self.features.to(device, dtype), moved, self.lexicon)
 
 
 def build_vocabulary(pairs: pd.DataFrame, recipe: AnyRecipe) -> Vocabulary:

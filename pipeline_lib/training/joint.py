@@ -64,7 +64,7 @@ def _task(corpus: Corpus, set_name: str, recipe: JointRecipe, seed: tuple[int, i
     options = recipe.margin, recipe.violations, terms
 
     def loss(model: JointSpace, rows: Tensor) -> Tensor:
-        total, vectors = torch.zeros((), device=model.device), []
+        total, vectors = corpus.features.new_zeros(()), []
         for language, of_language, column in zip(languages, sentences, tuples[rows].T, strict=True):
             there = present(column)
             chosen = column[there]
@@ -98,6 +98,6 @@ def _sentence_sentence(
     """Rank the sentences of the tuples that have both languages (Eq. 2)."""
     of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
     if not of_a.any():
-        return torch.zeros((), device=model.device)
+        return torch.zeros((), dtype=model.dtype, device=model.device)
     scores = model.scores(a[1][of_a], b[1][of_b])
     return bidirectional_hinge(scores, a[2][of_a], *options)

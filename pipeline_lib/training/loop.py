@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import cores_for
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
@@ -69,7 +70,13 @@ def fit(
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
-    corpus = corpus.to(model.device)
+    with arithmetic(model.recipe.precision):
+        return _fit(model, corpus.to(model.device, model.dtype), validate, seed, resume, label)
+
+
+def _fit(
+    model: JointSpace, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
+) -> History:
     objective = build_objective(model, corpus, model.recipe, seed)
     run = _Run(model, objective, validate, seed, resume)
     run.resume_if_possible()

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.translation_batches import SentencePairs, TokenBatches
@@ -58,6 +59,13 @@ def fit_translator(
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
+    with arithmetic(translator.recipe.precision):
+        return _fit(translator, pairs, validate, resume, label)
+
+
+def _fit(
+    translator: Translator, pairs: SentencePairs, validate: Validate, resume: Path, label: str
+) -> list[dict[str, float]]:
     run = _Run(translator, pairs, validate, resume / "checkpoint.pt")
     run.resume_if_possible()
     total = translator.recipe.max_updates
