@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from dvc.utils.hydra import apply_overrides
 from ruamel.yaml import YAML
+from shown_parameters import add_shown_parameters
 
 from pipeline_lib.settings.study import load_settings
 
@@ -61,6 +62,15 @@ def test_one_value_changes_one_line(params, study, key, value):
     assert [line[0] for line in changed] == (["+"] if key.startswith("+") else ["-", "+"]), changed
     name = key.rsplit(".", 1)[-1]
     assert all(line[1:].strip().startswith(f"{name}: ") for line in changed), changed
+
+
+def test_what_the_documents_show_is_accepted_and_has_that_layout(params):
+    path = params(".")
+    add_shown_parameters(path)
+    assert "mine" in load_settings(path).recipes
+    before = path.read_text(encoding="utf-8")
+    apply_overrides(path, [])
+    assert list(_changed_lines(before, path.read_text(encoding="utf-8"))) == []
 
 
 def _read(text):
