@@ -18,7 +18,7 @@ from pipeline_lib.reporting.published_tasks import published_task_markdown, task
 from pipeline_lib.reporting.reports import read_reports, recipe_files
 from pipeline_lib.reporting.summary import headline, markdown, summary_table
 from pipeline_lib.reporting.tables import markdown_table
-from pipeline_lib.reporting.tasks import REPORTED, task_headline, task_markdown, task_table
+from pipeline_lib.reporting.tasks import REPORTED, task_markdown, task_table
 from pipeline_lib.settings.study import load_settings
 
 
@@ -55,12 +55,10 @@ def main() -> None:
         task_markdown(tasks),
         published_task_markdown(tasks, published),
     ]
-    of_tasks = task_headline(tasks)
-    numbers = {name: row | of_tasks.get(name, {}) for name, row in headline(table).items()}
     texts = {
         "summary.csv": table.round(4).to_csv(index=False),
         "summary.md": "\n".join(filter(None, parts)),
-        "summary.json": json.dumps(numbers, indent=1) + "\n",
+        "summary.json": json.dumps(headline(scores), indent=1) + "\n",
         "comparisons.csv": compared.round(4).to_csv(index=False),
         "tasks.csv": tasks.round(4).to_csv(index=False),
     }

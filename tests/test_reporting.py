@@ -98,7 +98,12 @@ def test_markdown_and_headline_show_the_same_numbers(table):
         "| `one` | 1 | 200.0 (190–212) |",
         "| `two` | 2 | 212.0 ± 2.8 (202–224) |",
     ]
-    assert headline(table) == {"one": {"de": 200.0}, "two": {"de": 212.0}}
+    assert headline(table) == {"one": 200.0, "two": 212.0}
+
+
+def test_the_headline_is_the_mean_over_languages():
+    rows = {"recipe": ["two", "one", "two"], "sum_of_recalls": [100.0, 300.0, 201.333]}
+    assert headline(pd.DataFrame(rows)) == {"one": 300.0, "two": 150.67}
 
 
 def test_recipes_stand_beside_the_baseline_of_their_question(table):
@@ -225,7 +230,7 @@ def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
     summary = pd.read_csv("metrics/summary.csv")
     assert summary["recipe"].tolist() == ["vse_de"]
     assert summary["source"].tolist() == ["calixto2017"]
-    assert json.loads(Path("metrics/summary.json").read_text()) == {"vse_de": {"de": 200.0}}
+    assert json.loads(Path("metrics/summary.json").read_text()) == {"vse_de": 200.0}
     text = Path("metrics/summary.md").read_text(encoding="utf-8")
     assert text.startswith("Sum of R@1, R@5 and R@10")
     assert "| difference |" in text

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline_lib.reporting.published import COLUMNS
 from pipeline_lib.reporting.published_tasks import published_task_markdown, tasks_beside_published
-from pipeline_lib.reporting.tasks import task_headline, task_markdown, task_table
+from pipeline_lib.reporting.tasks import task_markdown, task_table
 
 
 def scores(metric, value, count):
@@ -98,19 +98,6 @@ def test_a_figure_is_the_mean_over_seeds_with_its_spread(table):
     assert table.query("task != 'alignment'")["learnt"].isna().all()
 
 
-def test_headline_holds_one_number_per_question(table):
-    assert task_headline(table) == {
-        "two": {
-            "translation_first_r1": 40.0,
-            "translation_exact_r1": 82.0,
-            "sts2014_pearson": 0.75,
-            "sts2014_pearson_without_overlap": 0.5,
-            "alignment_csls_p1": 70.0,
-        },
-        "one": {"sts2014_pearson": 0.6, "sts2014_pearson_without_overlap": 0.5},
-    }
-
-
 def test_markdown_has_a_table_for_each_task_that_was_done(table):
     lines = task_markdown(table).splitlines()
     for line in (
@@ -132,7 +119,6 @@ def test_nothing_done_is_an_empty_text():
     reports = {"retrieval": {}, "translation": {}, "sts": {}}
     nothing = task_table({**reports, "alignment": {"one": {"reason": "none"}}}, {})
     assert task_markdown(nothing) == ""
-    assert task_headline(nothing) == {}
     published = pd.DataFrame(columns=COLUMNS)
     assert published_task_markdown(tasks_beside_published(nothing, published), published) == ""
 

@@ -100,16 +100,6 @@ def _by_recipe(translated: Iterable[dict]) -> dict[str, dict]:
     return found
 
 
-def task_headline(table: pd.DataFrame) -> dict[str, dict[str, float]]:
-    """Return the few numbers per recipe that DVC compares, each a mean over directions."""
-    named = table.assign(name=table.apply(_headline_name, axis=1)).dropna(subset="name")
-    means = named.groupby(["recipe", "name"], sort=False)["value"].mean().round(4)
-    found: dict[str, dict[str, float]] = {}
-    for (recipe, name), value in means.items():
-        found.setdefault(str(recipe), {})[str(name)] = value
-    return found
-
-
 def task_markdown(table: pd.DataFrame) -> str:
     """Return one Markdown table per task that some recipe did, with a line that says what it is."""
     parts = [form(table[table["task"] == task]) for task, form in _FORMS.items()]
@@ -138,17 +128,6 @@ def _figure(scores: list[dict], metric: str, count: str) -> dict[str, float]:
         "high": high,
         "queries": scores[0][count],
     }
-
-
-def _headline_name(row: pd.Series) -> str | None:
-    names = {
-        ("translation", "first", "r1"): "translation_first_r1",
-        ("translation", "exact", "r1"): "translation_exact_r1",
-        ("sts", "all", "pearson"): f"{row['item']}_pearson",
-        ("sts", "without_overlap", "pearson"): f"{row['item']}_pearson_without_overlap",
-        ("alignment", "csls", "p1"): "alignment_csls_p1",
-    }
-    return names.get((row["task"], row["variant"], row["metric"]))
 
 
 def _translation(rows: pd.DataFrame) -> str:
