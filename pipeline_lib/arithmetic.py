@@ -581,8 +581,8 @@ hardtanh hardtanh_ maximum minimum mul mul_ neg neg_ reciprocal reciprocal_ relu
 sqrt sqrt_ threshold_backward
 """
 _COMPARISONS = """
-_unique2 all amax amin any argmax argmin eq equal ge gt isfinite isinf isnan le lt max min ne nonzero
-searchsorted sort topk unique_dim
+_unique2 all amax amin any argmax argmin eq equal ge gt isfinite isinf isnan le lt max min ne
+nonzero searchsorted sort topk unique_dim
 """
 _SUMS_IN_ORDER = """
 _embedding_bag_dense_backward _embedding_bag_forward_only cumsum embedding_dense_backward index_add

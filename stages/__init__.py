@@ -2,3 +2,7 @@
 
 A stage reads its inputs, calls the library and publishes its outputs, in the folder of a study.
 """
+
+from pipeline_lib.warm import run_warm
+
+run_warm(__name__)

@@ -8,7 +8,6 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
-from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.hits import image_hits
@@ -56,14 +55,13 @@ def _evaluated(name: str) -> Evaluated:
         if chosen.language in recipe.languages
     }
     sentences = scored_sentences(scored, evaluations.sts, settings.tokenizers)
-    device = best_device()
     return Evaluated(
         recipe=recipe,
         settings=evaluations,
         pools={language: settings.pools[language] for language in recipe.languages},
         embeddings={
             seed: embed_evaluated(
-                JointSpace.load(Path(f"data/models/{name}/seed-{seed}")).to(device),
+                JointSpace.load(Path(f"data/models/{name}/seed-{seed}")).to_best_device(),
                 captions,
                 images,
                 features,

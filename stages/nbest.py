@@ -6,7 +6,6 @@ import click
 
 from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.nbest import write_nbest
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
@@ -27,7 +26,7 @@ def main(name: str) -> None:
     target = recipe.target_language
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     pairs = parallel_text(captions, recipe.source_language, target)
-    translator = Translator.load(Path(f"data/translators/{name}")).to(best_device())
+    translator = Translator.load(Path(f"data/translators/{name}")).to_best_device()
     tokenize = build_tokenizer(target, **settings.tokenizers[target].model_dump())
     with publish(Path(f"data/nbest/{name}")) as folder:
         folder.mkdir()

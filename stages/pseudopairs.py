@@ -8,7 +8,6 @@ import pandas as pd
 
 from pipeline_lib.contract.facts import read_facts
 from pipeline_lib.contract.tables import read_pairs, write_pairs
-from pipeline_lib.device import best_device
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -37,7 +36,7 @@ def main(name: str) -> None:
     truth = known_truth(borrowing, lent, *facts)
     others = _read(chosen.compare_with)
     teacher = JointSpace.load(Path(f"data/models/{chosen.teacher}/seed-{chosen.seed}"))
-    matches = match_captions(teacher.to(best_device()), borrowing, lent, chosen)
+    matches = match_captions(teacher.to_best_device(), borrowing, lent, chosen)
     pseudopairs = borrow(borrowing, lent, matches, name)
     report = {
         "similarities": similarities(matches, len(borrowing)),

@@ -1,7 +1,6 @@
 """Rank the n-best lists of a translator anew by a recipe's similarities, and measure the result."""
 
 import csv
-import json
 from pathlib import Path
 
 import click
@@ -9,7 +8,6 @@ import pandas as pd
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_captions, read_pairs
-from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.meteor import check_meteor
 from pipeline_lib.evaluation.nbest import read_nbest
 from pipeline_lib.evaluation.nbest_similarities import (
@@ -17,6 +15,7 @@ from pipeline_lib.evaluation.nbest_similarities import (
     with_images,
     with_similarities,
 )
+from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.evaluation.reranking_report import Lists, rerank
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
@@ -54,7 +53,7 @@ def main(name: str) -> None:
     check_lists(name, found, read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet")))
 
     model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{chosen.seed}"))
-    model = model.to(best_device())
+    model = model.to_best_device()
     scored = {
         split: Lists(
             with_similarities(lists, rows, model, languages, features, chosen.similarities),
@@ -71,7 +70,7 @@ def main(name: str) -> None:
             ids = rows[["source_id", "target_id", "image_id", "reference"]].assign(**best[split])
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONE)
     with publish(Path(f"metrics/rerankings/{name}.json")) as path:
-        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        path.write_text(to_json(report), encoding="utf-8")
 
 
 if __name__ == "__main__":

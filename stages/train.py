@@ -13,7 +13,6 @@ from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
-from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
@@ -58,11 +57,8 @@ def main(name: str) -> None:
         build_corpus(pairs, split, features, vocabulary, recipe, lexicon)
         for split in ("train", "val")
     )
-    dim, validate, device = (
-        train.features.shape[1],
-        partial(validation_scores, corpus=val, tested=tested_pairs(lexicon, recipe.languages)),
-        best_device(),
-    )
+    dim, tested = train.features.shape[1], tested_pairs(lexicon, recipe.languages)
+    validate = partial(validation_scores, corpus=val, tested=tested)
     histories = []
     with publish(Path(f"data/models/{name}")) as models:
         for seed in recipe.seeds:
@@ -70,14 +66,16 @@ def main(name: str) -> None:
             model = start_model(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
             )
-            label = f"{name} seed {seed} on {device.type}"
-            history = fit(model.to(device), train, validate, seed, resume, label)
+            model = model.to_best_device()
+            label = f"{name} seed {seed} on {model.device.type} in {model.precision}"
+            history = fit(model, train, validate, seed, resume, label)
             model.save(models / f"seed-{seed}", preprocessing)
             histories.append(pd.DataFrame(history).assign(seed=seed))
     with publish(Path(f"metrics/recipes/{name}/training.csv")) as path:
         pd.concat(histories).to_csv(path, index=False)
     with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
-        path.write_text(json.dumps({"parameters": parameter_counts(model)}, indent=1) + "\n")
+        described = {"parameters": parameter_counts(model), "precision": model.precision}
+        path.write_text(json.dumps(described, indent=1) + "\n")
     for seed in recipe.seeds:
         discard(resume_folder(f"train@{name}-seed-{seed}", identity))
 

@@ -10,7 +10,7 @@ import torch
 
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.device import best_device
+from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import discard, file_sha256, publish, resume_folder
 from pipeline_lib.settings.strict import choose
@@ -43,9 +43,8 @@ def main(name: str) -> None:
     check_training_pairs(pairs, protected, f"translators.{name}")
     train, val = (pairs[pairs["split"] == split] for split in ("train", "val"))
 
-    device = best_device()
     subwords = Subwords.train([*train["source"], *train["target"]], recipe.subwords)
-    translator = Translator(recipe, subwords).to(device)
+    translator = Translator(recipe, subwords).to_best_device()
     identity = [recipe.model_dump(), [file_sha256(path) for path in inputs], torch.__version__]
     resume = resume_folder(f"train_translator@{name}", identity)
     history = fit_translator(
@@ -53,7 +52,7 @@ def main(name: str) -> None:
         encode_pairs(translator, train["source"].tolist(), train["target"].tolist()),
         partial(greedy_bleu, pairs=val),
         resume,
-        f"{name} on {device.type}",
+        f"{name} on {translator.device.type} in {translator.precision}",
     )
     with publish(Path(f"data/translators/{name}")) as folder:
         translator.save(folder)
@@ -65,11 +64,12 @@ def main(name: str) -> None:
     resamples = settings.evaluations.retrieval.bootstrap_samples
     metrics = {
         "pairs": {"train": len(train), "val": len(val), "excluded": len(every) - len(pairs)},
+        "precision": translator.precision,
         "updates": history[-1]["update"],
         "quality": measure(translator, pairs, resamples=resamples, **interval),
     }
     with publish(Path(f"metrics/translators/{name}.json")) as path:
-        path.write_text(json.dumps(metrics, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        path.write_text(to_json(metrics), encoding="utf-8")
     discard(resume)
 
 

@@ -7,7 +7,6 @@ import click
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import read_captions, read_images
-from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.pools import rank_pools
 from pipeline_lib.evaluation.queries import query_table
@@ -39,7 +38,8 @@ def main(name: str) -> None:
     features = read_features(Path(f"data/features/{chosen.features}.h5"))
     ranked = {}
     for seed in seeds:
-        model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{seed}")).to(best_device())
+        folder = Path(f"data/models/{chosen.recipe}/seed-{seed}")
+        model = JointSpace.load(folder).to_best_device()
         scores = SCORES[model.recipe.similarity]
         vectors = embed_evaluated(model, captions, images, features, {})
         ranked[seed] = rank_pools(vectors, captions, pool, scores)

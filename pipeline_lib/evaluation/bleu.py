@@ -6,7 +6,10 @@ sacrebleu tokenises and counts; the score of the counts is computed here for man
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from sacrebleu.metrics import BLEU
+
+from pipeline_lib import arithmetic
 
 ORDERS = 4
 """Longest n-grams that are matched."""
@@ -45,9 +48,19 @@ def bleu(totals: np.ndarray) -> np.ndarray:
     halvings = np.cumsum(matches == 0, axis=-1)
     smoothed = np.where(matches == 0, 0.5**halvings, matches)
     defined = (possible > 0).all(axis=-1) & (matches > 0).any(axis=-1)
-    precisions = np.log(np.where(possible > 0, smoothed / np.maximum(possible, 1), 1))
-    score = np.exp(precisions.mean(axis=-1) + log_brevity_penalty(totals))
+    precisions = log(np.where(possible > 0, smoothed / np.maximum(possible, 1), 1))
+    score = exp(precisions.mean(axis=-1) + log_brevity_penalty(totals))
     return 100 * np.where(defined, score, 0)
+
+
+def log(x: np.ndarray) -> np.ndarray:
+    """Return natural logarithms of positive numbers; numpy's differ between CPUs."""
+    return arithmetic.log(torch.from_numpy(np.asarray(x, np.float64))).numpy()
+
+
+def exp(x: np.ndarray) -> np.ndarray:
+    """Return powers of e; numpy's differ between CPUs."""
+    return arithmetic.exp(torch.from_numpy(np.asarray(x, np.float64))).numpy()
 
 
 def log_brevity_penalty(totals: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.evaluation.bleu import ORDERS, bleu, log_brevity_penalty
+from pipeline_lib.evaluation.bleu import ORDERS, bleu, exp, log, log_brevity_penalty
 
 _DRAWS = 100
 """Random choices at a time: bounds memory."""
@@ -72,9 +72,17 @@ def tune_weights(
         scaled, statistics, sentence, weights, step_cap, decay, epochs, seed
     ):
         candidates.append(average / scale)
-    scores = [list_bleu(features @ each, statistics, sentence) for each in candidates]
+    scores = [list_bleu(weighted(features, each), statistics, sentence) for each in candidates]
     best = int(np.argmax(scores))
     return Tuning(candidates[best], best, scores)
+
+
+def weighted(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sums of ``features [..., features]``, added in their order.
+
+    A matrix product of BLAS adds them in an order of the CPU's.
+    """
+    return sum(feature * weight for feature, weight in zip(features.T, weights, strict=True))
 
 
 def best_rows(scores: np.ndarray, sentence: np.ndarray) -> np.ndarray:
@@ -172,11 +180,11 @@ def mira_step(
         weights: ``[features]``.
         step_cap: Largest multiple of the difference between hope and fear.
     """
-    scores = features @ weights
+    scores = weighted(features, weights)
     hope, fear = int(np.argmax(scores + gain)), int(np.argmax(scores - gain))
     difference = features[hope] - features[fear]
-    squared_length = difference @ difference
-    loss = gain[hope] - gain[fear] - difference @ weights
+    squared_length = weighted(difference, difference)
+    loss = gain[hope] - gain[fear] - weighted(difference, weights)
     if loss <= 0 or not squared_length:
         return hope, np.zeros_like(weights)
     return hope, min(step_cap, loss / squared_length) * difference
@@ -190,8 +198,8 @@ def background_gain(statistics: np.ndarray, background: np.ndarray) -> np.ndarra
         background: Those of the background, all positive ``[10]``.
     """
     totals = statistics + background
-    logarithms = np.log(totals[:, :ORDERS] / totals[:, ORDERS : 2 * ORDERS])
-    return np.exp(logarithms.mean(axis=1) + log_brevity_penalty(totals)) * totals[:, -1]
+    logarithms = log(totals[:, :ORDERS] / totals[:, ORDERS : 2 * ORDERS])
+    return exp(logarithms.mean(axis=1) + log_brevity_penalty(totals)) * totals[:, -1]
 
 
 def _lists(sentence: np.ndarray) -> list[slice]:

@@ -14,6 +14,7 @@ from pipeline_lib.evaluation.reranking import (
     oracle_rows,
     random_bleu,
     tune_weights,
+    weighted,
 )
 from pipeline_lib.evaluation.significance import Score, randomisation_test
 from pipeline_lib.evaluation.translation_quality import ter, ter_statistics, translation_quality
@@ -116,7 +117,7 @@ def _tune(val: Lists, columns: np.ndarray, settings: Reranking) -> Tuning:
 
 def _choose(nbest: NBest, weights: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the rows that come first, by the translator and by each set of weights."""
-    scores = {name: nbest.features @ each for name, each in weights.items()}
+    scores = {name: weighted(nbest.features, each) for name, each in weights.items()}
     scores = {"own": nbest.scores, **scores}
     return {name: best_rows(each, nbest.sentence) for name, each in scores.items()}
 

@@ -1,8 +1,8 @@
 """One image encoder on the hardware at hand, in float64, float32 or bfloat16.
 
-float64 is the reference, whose features are the same on every CPU. On CPUs bfloat16 runs in OpenVINO, which needs no compiler on
-the user's machine and measures faster there than torch, eager or compiled; on CUDA devices it
-runs in torch's automatic mixed precision.
+float64 is the reference, whose features are the same on every CPU. On CPUs bfloat16 runs in
+OpenVINO, which needs no compiler on the user's machine and measures faster there than torch, eager
+or compiled; on CUDA devices it runs in torch's automatic mixed precision.
 """
 
 import os

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.device import best_device
 from pipeline_lib.images.encoding import PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
@@ -42,7 +41,7 @@ class Embedder:
         ]
         raise_problems(f"{folder} holds no model: name data/models/RECIPE/seed-N", missing)
         text = (folder / "preprocessing.json").read_text(encoding="utf-8")
-        model = JointSpace.load(folder).to(best_device())
+        model = JointSpace.load(folder).to_best_device()
         return cls(model, Preprocessing.model_validate(json.loads(text)))
 
     @property

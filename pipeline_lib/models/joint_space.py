@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, precision_on
+from pipeline_lib.device import TYPES, best_device, precision_on
 from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
 from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
 from pipeline_lib.models.preprocessing import Preprocessing
@@ -69,6 +70,10 @@ class JointSpace(nn.Module):
     def dtype(self) -> torch.dtype:
         """Type of the model's weights and vectors: float32, or float64 in the precision f64."""
         return self.image_encoder.linear.weight.dtype
+
+    def to_best_device(self) -> Self:
+        """Move to where its precision is computed."""
+        return self.to(best_device(self.recipe.precision))
 
     @property
     def precision(self) -> Precision:

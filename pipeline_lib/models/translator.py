@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, precision_on
+from pipeline_lib.device import TYPES, best_device, precision_on
 from pipeline_lib.models.beam_search import beam_search
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
@@ -59,6 +60,10 @@ class Translator(nn.Module):
     def device(self) -> torch.device:
         """Where the weights lie."""
         return self.network.words.weight.device
+
+    def to_best_device(self) -> Self:
+        """Move to where its precision is computed."""
+        return self.to(best_device(self.recipe.precision))
 
     @property
     def precision(self) -> Precision:

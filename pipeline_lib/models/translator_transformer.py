@@ -203,7 +203,7 @@ def _of_layer(memory: dict[str, Tensor], number: int) -> tuple[Tensor, Tensor, T
 
 
 def _positions(first: int, words: Tensor) -> Tensor:
-    """Return the sines and cosines of the positions of ``words [.., count, dim]`` ``[count, dim]``."""
+    """Return sines and cosines of the positions of ``words [.., count, dim]`` ``[count, dim]``."""
     count, dim = words.shape[-2:]
     place = torch.arange(first, first + count).to(words)[:, None]
     rates = _LONGEST_WAVE ** (-torch.arange(0, dim, 2).to(words) / dim)

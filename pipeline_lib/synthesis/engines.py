@@ -51,7 +51,7 @@ def build_engine(settings: Translation) -> Engine:
 
 def _trained(settings: OwnTranslation) -> Engine:
     folder = Path(settings.model)
-    translator = Translator.load(folder).to(best_device())
+    translator = Translator.load(folder).to_best_device()
     recipe = translator.recipe
     raise_problems(folder, _other_languages(translator, settings))
     search = {"beam": recipe.beam, "alpha": recipe.length_normalization}

@@ -150,7 +150,7 @@ class _Run:
     def validate_and_keep(self, bar: tqdm) -> None:
         self.translator.eval()
         progress, score = self.progress, self.validate(self.translator)
-        progress.history[-1]["bleu"] = score
+        progress.history[-1]["bleu"] = round(score, 4)
         is_best = not progress.kept or score > progress.kept[0][0]
         progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
         progress.kept.append((score, copy.deepcopy(self.translator.state_dict())))

@@ -1,0 +1,211 @@
+"""Stages that start at once: under DVC each is forked from one process that has the libraries.
+
+A stage is a process, and importing torch takes 2 of the few seconds that a small one lives. So the
+first stage of a ``dvc repro`` leaves a server behind, which imports what most stages import while
+the first ones run on the other core. Each later ``python -m stages.STAGE`` hands its arguments,
+environment, folder and open files to the server and waits; the server forks a child that runs the
+stage. Our own modules are imported in the child: the server has none of their code.
+
+The server ends with the ``dvc`` process, and a child with the stage that asked for it. Without DVC,
+or where anything here fails, a stage runs as any Python module does.
+"""
+
+import contextlib
+import json
+import os
+import runpy
+import select
+import socket
+import struct
+import sys
+import threading
+from pathlib import Path
+
+LIBRARIES = ("click", "h5py", "numpy", "pandas", "pyarrow.parquet", "pydantic", "ruamel.yaml",
+             "torch", "torch._dynamo", "tqdm")  # fmt: skip
+"""What most stages import. SciPy is not among them: its first import chooses its kernels."""
+
+_INTERRUPTED = 130
+
+
+def run_warm(package: str) -> None:
+    """Run the module of ``python -m`` in the server's child and exit; return if there is no server.
+
+    Called while ``package`` is imported, before the module itself.
+    """
+    module = _module_that_runs(package)
+    dvc = _dvc_process() if module and "DVC_STAGE" in os.environ else None
+    if dvc is None:
+        return
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(_address(dvc))
+        if _peer(connection) == os.getuid():
+            os._exit(_ask(connection, module))
+    if os.fork() == 0:
+        _serve(dvc)
+
+
+def _module_that_runs(package: str) -> str | None:
+    """Return the name after ``-m`` on the command line, if it lies in the package."""
+    if sys.argv[:1] != ["-m"] or "-m" not in sys.orig_argv:
+        return None
+    name = sys.orig_argv[sys.orig_argv.index("-m") + 1]
+    return name if name.startswith(f"{package}.") else None
+
+
+def _dvc_process() -> int | None:
+    """Return the process of DVC that started this one, itself or through a shell."""
+    process = os.getppid()
+    for _ in range(2):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            if any(os.path.basename(word) == b"dvc" for word in words[:2]):
+                return process
+            process = int(_status(process)[1])
+    return None
+
+
+def _status(process: int) -> list[str]:
+    """Return the fields of a process's status after its name: state, parent, ..."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _address(dvc: int) -> str:
+    # The time at which it started tells a process from a later one with its number.
+    return f"\0polyview-{os.getuid()}-{dvc}-{_status(dvc)[19]}"
+
+
+def _peer(connection: socket.socket) -> int:
+    """Return the user at the other end: anybody may take an abstract address."""
+    size = struct.calcsize("3i")
+    found = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return struct.unpack("3i", found)[1]
+
+
+# The stage's side
+
+
+def _ask(connection: socket.socket, module: str) -> int:
+    """Send what the stage needs; return its exit code."""
+    request = {
+        "module": module,
+        "arguments": sys.orig_argv[sys.orig_argv.index(module) + 1 :],
+        "folder": os.getcwd(),
+        "environment": dict(os.environ),
+        "path": sys.path,
+        "umask": _umask(),
+    }
+    message = json.dumps(request).encode()
+    socket.send_fds(connection, [struct.pack("q", len(message))], [0, 1, 2])
+    connection.sendall(message)
+    answer = connection.recv(1)
+    return answer[0] if answer else _INTERRUPTED
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# The server's side
+
+
+def _serve(dvc: int) -> None:
+    """Import the libraries, then fork a child for each stage until DVC ends; never return."""
+    try:
+        os.setsid()
+        alive = os.pidfd_open(dvc)
+        listening = socket.socket(socket.AF_UNIX)
+        # Two servers may start: the second finds this one's name taken and ends.
+        starting = socket.socket(socket.AF_UNIX)
+        starting.bind(_address(dvc) + "-starting")
+        _close_standard_files()
+        _import_libraries()
+        listening.bind(_address(dvc))
+        listening.listen()
+        _answer_until_dead(listening, alive)
+    finally:
+        os._exit(0)
+
+
+def _close_standard_files() -> None:
+    """Let go of DVC's output: a pipe behind it would stay open as long as the server lives."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in range(3):
+        os.dup2(nothing, descriptor)
+
+
+def _import_libraries() -> None:
+    for library in LIBRARIES:
+        with contextlib.suppress(ImportError):
+            __import__(library)
+
+
+def _answer_until_dead(listening: socket.socket, alive: int) -> None:
+    while alive not in select.select([listening, alive], [], [])[0]:
+        connection, _ = listening.accept()
+        with connection:
+            if _peer(connection) == os.getuid() and os.fork() == 0:
+                listening.close()
+                os._exit(_run(connection))
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+
+
+def _run(connection: socket.socket) -> int:
+    """Run a stage in this process, and send its exit code."""
+    header, files, _, _ = socket.recv_fds(connection, struct.calcsize("q"), 3)
+    message = _receive(connection, struct.unpack("q", header)[0])
+    for descriptor, file in enumerate(files):
+        os.dup2(file, descriptor)
+    threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+    code = _run_module(json.loads(message))
+    with contextlib.suppress(OSError):
+        connection.sendall(bytes([code]))
+    return code
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < size and (part := connection.recv(size - len(parts))):
+        parts += part
+    return bytes(parts)
+
+
+def _end_with(connection: socket.socket) -> None:
+    """End this process when the stage that asked for it is gone."""
+    if not connection.recv(1):
+        os._exit(_INTERRUPTED)
+
+
+def _run_module(request: dict) -> int:
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    os.chdir(request["folder"])
+    os.umask(request["umask"])
+    sys.path[:] = request["path"]
+    sys.argv = ["-m", *request["arguments"]]
+    sys.stdin, sys.stdout, sys.stderr = (
+        open(descriptor, mode, buffering=1, closefd=False)  # noqa: SIM115
+        for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
+    )
+    try:
+        runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
+        return 0
+    except SystemExit as end:
+        return _exit_code(end)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+
+
+def _exit_code(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return (end.code or 0) & 0xFF
+    print(end.code, file=sys.stderr)
+    return 1
