@@ -1,0 +1,245 @@
+"""The reference arithmetic: correct, exact in any order, and equal bits under all kernels."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from pipeline_lib import arithmetic as exact
+from pipeline_lib.arithmetic import Exact
+from pipeline_lib.arithmetic import arithmetic as in_precision
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = {
+    "as it is": {},
+    "avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+    },
+    "sse": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "MKL_ENABLE_INSTRUCTIONS": "SSE4_2",
+        "OPENBLAS_CORETYPE": "Prescott",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA",
+    },
+}
+
+
+def numbers(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    spread = torch.rand(shape, generator=generator, dtype=torch.float64).mul(6).sub(3)
+    return torch.randn(shape, generator=generator, dtype=torch.float64) * 10**spread
+
+
+@pytest.mark.parametrize("terms", [1, 2, 3, 128, 2048])
+def test_a_product_is_the_exact_one_of_rounded_factors(terms):
+    a, b = numbers(3, terms), numbers(terms, 2, seed=1)
+    bits = exact._bits_of_factors(terms)
+    left, right = exact.to_grid(a, bits, 1), exact.to_grid(b, bits, 0)
+    for i in range(3):
+        for j in range(2):
+            terms_of = zip(left[i].tolist(), right[:, j].tolist(), strict=True)
+            assert Fraction(exact.product(a, b)[i, j].item()) == sum(
+                Fraction(x) * Fraction(y) for x, y in terms_of
+            )
+
+
+def test_a_product_has_the_accuracy_of_float32():
+    a, b = torch.randn(64, 512).double(), torch.randn(512, 64).double()
+    ours = (exact.product(a, b) - a @ b).abs().amax()
+    theirs = ((a.float() @ b.float()).double() - a @ b).abs().amax()
+    assert ours < 2 * theirs
+    assert (exact.precise_product(a, b) - a @ b).abs().amax() < 1e-9
+
+
+def test_a_product_does_not_depend_on_what_is_multiplied_beside_it():
+    a, b = numbers(50, 300), numbers(300, 40, seed=1)
+    whole = exact.product(a, b)
+    assert torch.equal(whole, torch.cat([exact.product(row[None], b) for row in a]))
+    order = torch.randperm(300)
+    assert torch.equal(whole, exact.product(a[:, order], b[order]))
+
+
+def test_long_products_are_cut():
+    a, b = torch.randn(2, 5000).double(), torch.randn(5000, 3).double()
+    torch.testing.assert_close(exact.product(a, b), a @ b, rtol=1e-5, atol=1e-3)
+
+
+def test_sums_are_exact_in_any_order():
+    x = numbers(1000, 7)
+    assert torch.equal(exact.total(x, 0), exact.total(x[torch.randperm(1000)], 0))
+    torch.testing.assert_close(exact.total(x), x.sum())
+    assert exact.total(x, [0, 1], keepdim=True).shape == (1, 1)
+    assert exact.total(torch.zeros(0, 3).double(), 0).tolist() == [0, 0, 0]
+
+
+def test_numbers_that_are_none_stay_visible():
+    for bad in (float("nan"), float("inf")):
+        assert not exact.total(torch.tensor([1.0, bad]).double()).isfinite()
+        assert not exact.product(torch.tensor([[1.0, bad]]).double(), numbers(2, 1)).isfinite()
+        assert not exact.tanh(torch.tensor([float("nan")]).double()).isfinite()
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [("exp", -700, 700), ("sigmoid", -800, 800), ("tanh", -400, 400), ("cos", -4e3, 4e3),
+     ("sin", -4e3, 4e3), ("log", 1e-300, 1e300)],
+)  # fmt: skip
+def test_functions_are_those_of_pytorch(name, lowest, highest):
+    wide = torch.linspace(lowest, highest, 10_001, dtype=torch.float64)
+    near = torch.linspace(max(lowest, -3), 3, 10_001, dtype=torch.float64).clamp(min=lowest)
+    for x in (wide, near):
+        ours, theirs = getattr(exact, name)(x), getattr(torch, name)(x)
+        torch.testing.assert_close(ours, theirs, rtol=5e-11, atol=5e-12)
+
+
+def test_the_logarithm_of_one_and_powers_of_two():
+    x = torch.tensor([0.25, 0.5, 1, 2, 1024]).double()
+    torch.testing.assert_close(exact.log(x), x.log(), rtol=1e-15, atol=0)
+
+
+def test_the_polar_factor_is_the_nearest_orthogonal_matrix():
+    left, right = (torch.linalg.qr(torch.randn(20, 20).double())[0] for _ in range(2))
+    matrix = left @ torch.diag(torch.logspace(0, -2, 20).double()) @ right
+    torch.testing.assert_close(exact.polar_factor(matrix), left @ right, rtol=0, atol=1e-6)
+
+
+def test_the_polar_factor_of_a_singular_matrix_is_orthogonal_and_fits_best():
+    matrix = torch.randn(20, 4).double() @ torch.randn(4, 20).double()
+    found = exact.polar_factor(matrix)
+    torch.testing.assert_close(found.T @ found, torch.eye(20).double(), rtol=0, atol=1e-9)
+    torch.testing.assert_close((found * matrix).sum(), torch.linalg.svdvals(matrix).sum())
+
+
+def test_orthogonal_weights():
+    with Exact():
+        weight = nn.init.orthogonal_(torch.empty(30, 30, dtype=torch.float64))
+    torch.testing.assert_close(weight.T @ weight, torch.eye(30).double(), rtol=0, atol=1e-9)
+
+
+class Everything(nn.Module):
+    """Layers and losses as models have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(11, 12)
+        self.linear, self.norm = nn.Linear(12, 8), nn.LayerNorm(8)
+        self.batch_norm, self.gru = nn.BatchNorm1d(8), nn.GRU(8, 6, batch_first=True)
+
+    def forward(self, ids):
+        x = self.norm(self.linear(self.words(ids)))
+        x = self.batch_norm(x.flatten(0, 1)).relu().view(*ids.shape, 8)
+        states, _ = self.gru(x)
+        unit = F.normalize(states[:, -1], dim=1)
+        scores = unit @ unit.T
+        found = F.scaled_dot_product_attention(states[:, None], states[:, None], states[:, None])
+        loss = (0.2 + scores - scores.diagonal()[:, None]).clamp(min=0).sum()
+        loss = loss + F.cross_entropy(5 * scores, torch.arange(len(ids))) + found.mean()
+        return loss + scores.logsumexp(dim=1).sum()
+
+
+def gradients(model, ids):
+    model.zero_grad()
+    loss = model(ids)
+    loss.backward()
+    return [loss.detach(), *(p.grad.clone() for p in model.parameters())]
+
+
+def test_losses_and_gradients_are_those_of_pytorch():
+    model, ids = Everything().double(), torch.randint(11, (9, 5))
+    with in_precision("f64"):
+        ours = gradients(model, ids)
+    for mine, theirs in zip(ours, gradients(model, ids), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_adam_is_that_of_pytorch():
+    ours, theirs = (nn.Linear(300, 100, dtype=torch.float64) for _ in range(2))
+    theirs.load_state_dict(ours.state_dict())
+    inputs = [torch.randn(4, 300).double() for _ in range(5)]
+    for model, precision in ((ours, "f64"), (theirs, "f32")):
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, fused=True)
+        with in_precision(precision):
+            for x in inputs:
+                optimizer.zero_grad()
+                (model(x) ** 2).sum().backward()
+                optimizer.step()
+    torch.testing.assert_close(ours.weight, theirs.weight, rtol=1e-4, atol=1e-5)
+
+
+def test_draws_have_their_distributions():
+    with Exact():
+        uniform = torch.empty(20_000, dtype=torch.float64).uniform_(-2, 4)
+        normal = torch.empty(20_000, dtype=torch.float64).normal_(3, 0.5)
+        dropped = F.dropout(torch.ones(20_000, dtype=torch.float64), 0.25)
+    assert (uniform.min(), uniform.max()) == pytest.approx((-2, 4), abs=0.01)
+    assert uniform.mean().item() == pytest.approx(1, abs=0.05)
+    assert (normal.mean().item(), normal.std().item()) == pytest.approx((3, 0.5), abs=0.02)
+    assert (dropped == 0).double().mean().item() == pytest.approx(0.25, abs=0.02)
+    assert dropped.max().item() == pytest.approx(4 / 3)
+
+
+def test_an_operation_that_is_not_known_to_be_exact_raises():
+    x = numbers(3)
+    with Exact(), pytest.raises(NotImplementedError, match="erf"):
+        torch.erf(x)
+
+
+def test_another_type_raises():
+    with Exact(), pytest.raises(NotImplementedError, match="float64"):
+        torch.ones(3, 3) @ torch.ones(3, 3)
+
+
+def test_without_f64_nothing_changes():
+    x = torch.randn(5, 5)
+    with in_precision("f32"):
+        assert torch.equal(x @ x, torch.mm(x, x))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("groups", [1, 6])
+def test_convolutions_are_those_of_pytorch(groups, stride):
+    layer = nn.Conv2d(6, 12 // 2, 3, stride, padding=1, groups=groups, dtype=torch.float64)
+    pixels = torch.randn(2, 6, 9, 8, dtype=torch.float64)
+    with torch.inference_mode(), Exact():
+        found = layer(pixels)
+    torch.testing.assert_close(found, layer(pixels), rtol=1e-5, atol=1e-5)
+
+
+def history():
+    """Train everything for some updates and return the digest of its weights."""
+    torch.manual_seed(3)
+    with in_precision("f64"):
+        model = Everything().double()
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2, fused=True)
+        for update in range(30):
+            torch.manual_seed(update)
+            gradients(model, torch.randint(11, (9, 5)))
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+        normal = torch.empty(1000, dtype=torch.float64).normal_()
+    digest = hashlib.sha256(normal.numpy().tobytes())
+    for value in model.state_dict().values():
+        digest.update(value.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("kernels", KERNELS)
+def test_weights_are_equal_under_other_kernels_and_threads(kernels, threads):
+    environment = {**os.environ, **KERNELS[kernels], "OMP_NUM_THREADS": threads}
+    run = subprocess.run(
+        [sys.executable, "-c", "from tests.test_arithmetic import history; print(history())"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout.strip() == history()
