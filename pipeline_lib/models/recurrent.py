@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from pipeline_lib.models.gru import GRUStates
@@ -46,7 +47,7 @@ class SentenceLayer(nn.Module):
             Final states ``float32 [sentences, dim]``, in the order given.
         """
         if token_ids.is_cuda:
-            return self._cudnn(embed(token_ids.flatten()).unflatten(0, token_ids.shape), lengths)
+            return self.packed(embed(token_ids.flatten()).unflatten(0, token_ids.shape), lengths)
         tree = PrefixTree.of(token_ids, lengths)
         # A batch repeats its words (1,600 tokens, some 450 types): project each type once.
         types, occurrence = tree.tokens.unique(return_inverse=True)
@@ -58,12 +59,21 @@ class SentenceLayer(nn.Module):
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
 
-    def _cudnn(self, words: Tensor, lengths: Tensor) -> Tensor:
+    def packed(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Encode sentences by PyTorch's own layer, which is cuDNN's on CUDA.
+
+        Args:
+            words: Vectors ``[sentences, steps, word_dim]``.
+            lengths: Words per sentence ``[sentences]``.
+
+        Returns:
+            As :meth:`forward`.
+        """
+        # Not autocast: whatever type it is asked for, it runs cuDNN's recurrent layers in float16.
+        weights = {name: w.to(self.precision) for name, w in self.layer.named_parameters()}
         packed = nn.utils.rnn.pack_padded_sequence(
-            words, lengths.cpu(), batch_first=True, enforce_sorted=False
+            words.to(self.precision), lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        enabled = self.precision != torch.float32
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=enabled):
-            _, state = self.layer(packed)
+        _, state = functional_call(self.layer, weights, (packed,))
         final = state if isinstance(state, Tensor) else state[0]
         return final[0].float()
