@@ -24,7 +24,7 @@ UNIQUE = {"word_dim": 4}
 
 
 def train(folder, device, objective, **changes):
-    """Return a trained model and its mean losses between validations, each after one update."""
+    """Return a trained model, and the mean losses of each kind of task before each validation."""
     changes = {"validate_every_updates": 1, "max_epochs": 3} | changes
     recipe = tiny.recipe(objective, **changes, **UNIQUE)
     vocabulary = build_vocabulary(tiny.pairs(), recipe)
@@ -101,6 +101,21 @@ def test_drawn_negatives_are_trained_on(tmp_path):
     """They are drawn on the device, others than on the CPU."""
     _, losses = train(tmp_path, best_device(), "joint", contrastive_terms=2)
     assert all(np.isfinite(value) and value > 0 for value in losses.values())
+
+
+@pytest.mark.parametrize(("precision", "cosine"), [("f32", 0.999999), ("bf16", 0.999)])
+def test_image_features_are_those_of_the_cpu(precision, cosine):
+    backbones = pytest.importorskip("pipeline_lib.images.backbones")
+    from pipeline_lib.images.runtimes import RUNTIMES
+
+    torch.manual_seed(0)
+    backbone = backbones.BACKBONES["resnet50"]
+    encoder = backbones.ImageEncoder(backbone.build(96), backbone.mean, backbone.std).eval()
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 96, 96, 3), dtype=np.uint8)
+    with torch.inference_mode():
+        expected = encoder(torch.from_numpy(pixels))
+    found = RUNTIMES[best_device().type, precision](encoder, 4, 96).encode(pixels)
+    assert torch.cosine_similarity(torch.from_numpy(found), expected).min() > cosine
 
 
 # Translators
