@@ -80,11 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.device == "cuda" and not torch.cuda.is_available():
         say("expected a CUDA device, found none. To rehearse on the CPU: --device cpu --small")
         return 2
-
     device = torch.device(options.device)
     report = Report(options.out, about(device), began)
-    stop_in(SECONDS - report.seconds, report)
-    measure_all(report, device, SMALL if options.small else FULL)
+    report.save()  # where that is impossible, now and not at the end
+    timer = stop_in(SECONDS - report.seconds, report)
+    try:
+        measure_all(report, device, SMALL if options.small else FULL)
+    finally:
+        timer.cancel()
     report.complete = True
     return report.finish()
 
@@ -113,6 +116,8 @@ def measure_all(report: Report, device: "torch.device", sizes: Sizes) -> None:
     planned = measurements(sizes, precisions(device))
     needed = {name for each in planned for name in each.packages}
     say_missing(sorted(needed.union(TEST_PACKAGES)))
+    if device.type == "cuda" and "bf16" not in precisions(device):
+        report.leave_out("all in bf16", "the device has no instructions for it")
     report.tests = run_tests(TEST_SECONDS)
     report.save()
     for each in planned:
@@ -177,18 +182,20 @@ def test_files() -> list[str]:
     return sorted(str(p.relative_to(ROOT)) for p in files if MARK.search(p.read_text("utf-8")))
 
 
-def stop_in(seconds: float, report: Report) -> None:
-    """End the process after so many seconds with what it has, even in the middle of a kernel."""
+def stop_in(seconds: float, report: Report) -> threading.Timer:
+    """Let a timer end the process with what it has, even in the middle of a kernel."""
 
     def stop() -> None:
-        report.leave_out("the rest", f"stopped: {SECONDS} s are over")
-        report.finish()
-        sys.stdout.flush()
-        os._exit(1)
+        try:
+            report.leave_out("the rest", f"stopped: {SECONDS} s are over")
+            report.finish()
+        finally:
+            os._exit(1)
 
     timer = threading.Timer(seconds, stop)
     timer.daemon = True
     timer.start()
+    return timer
 
 
 def about(device: "torch.device") -> dict[str, object]:

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from importlib.metadata import packages_distributions
@@ -227,6 +228,8 @@ def test_what_cannot_be_measured_is_listed_and_the_rest_is_measured(monkeypatch,
     assert "python -m pip install no_such_package" in said.err
     assert "7 passed" in said.out
     assert "not measured: broken" in said.out
+    timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
+    assert all(timer.finished.is_set() for timer in timers)  # else it would end the tests
 
 
 def test_nothing_begins_when_time_is_up(monkeypatch, tmp_path):
