@@ -1,1 +1,1 @@
-"""What the program does against a plain reference, measured in one run, as ratios."""
+"""What the program does against a plain reference or a device's peak, measured in one run."""

@@ -27,9 +27,10 @@ import pandas as pd
 import torch
 from PIL import Image
 from safetensors.torch import save_file
-from torch.utils.flop_counter import FlopCounterMode
 from torchvision.transforms import v2
 
+from benchmarks.flops import of_forward
+from benchmarks.photos import draw_photos
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
@@ -88,10 +89,10 @@ def main(images: Path | None) -> None:
         click.echo(f"warning: {load:.1f} other programs are running, the ratio flatters", err=True)
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
-        folder = images or draw_photos(work / "photos")
+        folder = images or draw_photos(work / "photos", DRAWN_PHOTOS)[0].parent
         settings = Settings(weights=save_random_weights(work))
         encoder, runtime = load_runtime(settings)
-        flops = count_flops(encoder, settings.crop)
+        flops = of_forward(encoder, torch.zeros(1, settings.crop, settings.crop, 3))
         speed = compare(folder, settings, runtime, encoder, work)
         memory = [peak_memory(folder, settings, work, count) for count in MEMORY_IMAGES]
     report(runtime, speed, speed.ours * 10 * flops / speed.matmul, memory)
@@ -189,30 +190,11 @@ def matmul_seconds(runtime: Runtime) -> float:
     return min(timed(lambda: (matrix @ matrix)[0, 0].item())[0] for _ in range(5))
 
 
-def count_flops(encoder: ImageEncoder, crop: int) -> int:
-    """Return the floating-point operations for one crop; a multiply-add counts as two."""
-    with FlopCounterMode(display=False) as counter:
-        encoder(torch.zeros(1, crop, crop, 3, dtype=torch.uint8))
-    return counter.get_total_flops()
-
-
 def save_random_weights(folder: Path) -> str:
     """Save a seeded random ResNet-50, which is as fast as a trained one, and return its path."""
     torch.manual_seed(0)
     save_file(BACKBONES["resnet50"].build(224).state_dict(), folder / "random.safetensors")
     return str(folder / "random.safetensors")
-
-
-def draw_photos(folder: Path) -> Path:
-    """Write JPEGs of a photo's usual size and detail: soft shapes under fine noise."""
-    folder.mkdir()
-    for seed in range(DRAWN_PHOTOS):
-        rng = np.random.default_rng(seed)
-        shapes = Image.fromarray(rng.integers(0, 256, (9, 12, 3), dtype=np.uint8))
-        pixels = np.asarray(shapes.resize((500, 375), Image.Resampling.BICUBIC), np.float32)
-        noisy = np.clip(pixels + rng.normal(0, 8, pixels.shape), 0, 255).astype(np.uint8)
-        Image.fromarray(noisy).save(folder / f"{seed:05d}.jpg", quality=90)
-    return folder
 
 
 def images_table(folder: Path, count: int) -> pd.DataFrame:

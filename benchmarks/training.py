@@ -62,11 +62,11 @@ RECIPES = {
 class Training:
     """Updates of one recipe by this library."""
 
-    def __init__(self, recipe: AnyRecipe) -> None:
-        """Make a corpus, an untrained model and its objective."""
+    def __init__(self, recipe: AnyRecipe, device: str | torch.device = "cpu") -> None:
+        """Make a corpus, an untrained model and its objective on a device."""
         self.recipe, self.update, self.read = recipe, 0, []
-        corpus, vocabulary = synthetic_corpus(recipe)
-        self.model = JointSpace(recipe, vocabulary, FEATURE_DIM, seed=1)
+        corpus, vocabulary = synthetic_corpus(recipe, device)
+        self.model = JointSpace(recipe, vocabulary, FEATURE_DIM, seed=1).to(device)
         self.objective = build_objective(self.model, corpus, recipe, seed=1)
         self.taken = [0] * len(self.objective.tasks)
         self.tuned = [p for p in self.model.parameters() if p.requires_grad]
@@ -104,11 +104,7 @@ class Training:
 @click.option("--rounds", default=5, help="Rounds; the recipes take turns.")
 def main(captions: int, rounds: int) -> None:
     """Print a table and the ratio."""
-    papers = load_settings(PARAMS).papers
-    recipes = {
-        name: RECIPE.validate_python(papers[row["paper"]] | ROW | row)
-        for name, row in RECIPES.items()
-    }
+    recipes = load_recipes()
     trainings = {name: Training(recipe) for name, recipe in recipes.items()}
     kadar = recipes[OURS]
     plain = PlainTraining(kadar, *synthetic_corpus(kadar))
@@ -122,6 +118,15 @@ def main(captions: int, rounds: int) -> None:
                 rates[name].append(rate)
                 shares[name].append(share)
     report({name: statistics.median(of) for name, of in rates.items()}, shares)
+
+
+def load_recipes(**changes: object) -> dict[str, AnyRecipe]:
+    """Return the recipes of :data:`RECIPES` at their papers' sizes, with some keys changed."""
+    papers = load_settings(PARAMS).papers
+    return {
+        name: RECIPE.validate_python(papers[row["paper"]] | ROW | row | changes)
+        for name, row in RECIPES.items()
+    }
 
 
 def measure(
@@ -150,7 +155,9 @@ def report(rates: dict[str, float], shares: dict[str, list[float]]) -> None:
     print(f"training ratio={rates[OURS] / rates[PLAIN]:.2f}")
 
 
-def synthetic_corpus(recipe: AnyRecipe) -> tuple[Corpus, Vocabulary]:
+def synthetic_corpus(
+    recipe: AnyRecipe, device: str | torch.device = "cpu"
+) -> tuple[Corpus, Vocabulary]:
     """Return a corpus with Flickr8k's sizes and a Zipf distribution of words."""
     random = np.random.default_rng(1)
     words = [f"w{number}" for number in range(WORDS)]
@@ -159,8 +166,10 @@ def synthetic_corpus(recipe: AnyRecipe) -> tuple[Corpus, Vocabulary]:
         pooled=recipe.vocabulary == "pooled", markers=recipe.markers, oov=recipe.oov,
         max_tokens=WORDS,
     )  # fmt: skip
-    features = torch.from_numpy(random.random((IMAGES, FEATURE_DIM), dtype=np.float32))
-    sentences = {("synthetic", name): _sentences(name, random) for name in recipe.languages}
+    features = torch.from_numpy(random.random((IMAGES, FEATURE_DIM), dtype=np.float32)).to(device)
+    sentences = {
+        ("synthetic", name): _sentences(name, random).to(device) for name in recipe.languages
+    }
     lexicon = torch.arange(len(SPECIALS), len(SPECIALS) + WORDS).repeat(2, 1).T
     return Corpus(features, sentences, dict.fromkeys(recipe.languages[1:], lexicon)), vocabulary
 

@@ -569,12 +569,12 @@ _EXACT: dict[str, Callable] = {
 _COPIES = """
 _embedding_bag _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias as_strided cat clone
 constant_pad_nd copy_ detach detach_ diagonal diagonal_backward diagonal_copy embedding empty
-empty_like expand eye fill
-fill_ flip full full_like gather index index_copy_ index_fill_ index_put_ index_select lift_fresh
-masked_fill masked_fill_ masked_select new_empty new_empty_strided new_full new_ones new_zeros ones
-ones_like permute rand repeat scalar_tensor scatter_ select select_backward slice slice_backward split
-split_with_sizes squeeze squeeze_ stack t t_ take transpose transpose_ unbind unfold unfold_backward unsafe_split
-unsqueeze unsqueeze_ view where zero_ zeros zeros_like
+empty_like expand eye fill fill_ flip full full_like gather index index_copy_ index_fill_ index_put_
+index_select lift_fresh masked_fill masked_fill_ masked_select new_empty new_empty_strided new_full
+new_ones new_zeros ones ones_like permute rand repeat scalar_tensor scatter_ select select_backward
+set_ slice slice_backward split split_with_sizes squeeze squeeze_ stack t t_ take transpose
+transpose_ unbind unfold unfold_backward unsafe_split unsqueeze unsqueeze_ view where zero_ zeros
+zeros_like
 """
 _ROUNDED_ONCE = """
 _foreach_add_ _foreach_mul_ abs abs_ clamp clamp_ clamp_max clamp_min clamp_min_ div div_ floor

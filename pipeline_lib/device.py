@@ -14,7 +14,11 @@ TYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 
 
 def best_device(precision: Precision = "f32") -> torch.device:
-    """Return the first CUDA device; the CPU where there is none, and for the reference ``f64``."""
+    """Return the first CUDA device; the CPU where there is none, and for the reference ``f64``.
+
+    From then on float32 is float32: by default cuDNN rounds its factors to 10 bits (TF32).
+    """
+    torch.backends.cudnn.allow_tf32 = False
     if precision == "f64" or not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda")

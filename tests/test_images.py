@@ -341,16 +341,6 @@ def test_openvino_cannot_report_its_use_over_the_network():
     assert convert_impl.tm.__name__.endswith("telemetry_stub")
 
 
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_cuda_agrees_with_cpu():
-    encoder, pixels = encoder_of("resnet50", 96), np.stack([smooth_image(96, 96, 0)])
-    with torch.inference_mode():
-        expected = encoder(torch.from_numpy(pixels)).numpy()
-    assert cosines(expected, build_runtime(encoder, "f32", 1, 96).encode(pixels)).min() > 0.999999
-    assert cosines(expected, build_runtime(encoder, "bf16", 1, 96).encode(pixels)).min() > 0.999
-
-
 # Real photos
 
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from pipeline_lib.device import best_device
 from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.models.recurrent import LAYERS, SentenceLayer
 
@@ -91,12 +92,48 @@ def test_every_prefix_stands_in_the_tree_once():
     assert tree.parents[2].tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("precision", "tolerance"), [("f32", 1e-6), ("bf16", 2e-2)])
+def test_the_packed_way_gives_the_same_states_and_gradients(kind, precision, tolerance):
+    """CUDA takes this way; here it runs on the CPU."""
+    encoder, words = layer(kind, precision)
+    ids, lengths = batch([9, 4, 7, 1, 3])
+    expected = encoder(words, ids, lengths)
+    wanted = torch.autograd.grad(expected.square().sum(), [*encoder.parameters(), words.weight])
+    found = encoder.packed(words(ids), lengths)
+    given = torch.autograd.grad(found.square().sum(), [*encoder.parameters(), words.weight])
+    assert found.dtype == torch.float32
+    for a, b in zip([found, *given], [expected, *wanted], strict=True):
+        assert (a - b).norm() <= tolerance * b.norm()
+
+
+def test_the_packed_way_leaves_the_weights_as_they_are():
+    encoder, words = layer("gru", "bf16")
+    before = {name: value.clone() for name, value in encoder.state_dict().items()}
+    encoder.packed(words(batch([2, 3])[0]), torch.tensor([2, 3])).sum().backward()
+    assert all(value.equal(before[name]) for name, value in encoder.state_dict().items())
+    assert {value.grad.dtype for value in encoder.parameters()} == {torch.float32}
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("kind", KINDS)
 def test_cuda_gives_the_same_states(kind):
     encoder, words = layer(kind)
     ids, lengths = batch([3, 1, 4, 2])
-    here = encoder(words, ids, lengths)
-    there = encoder.cuda()(words.cuda(), ids.cuda(), lengths)
+    here, device = encoder(words, ids, lengths), best_device()
+    there = encoder.to(device)(words.to(device), ids.to(device), lengths)
     torch.testing.assert_close(there.cpu(), here, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bf16_on_cuda_has_the_range_of_bfloat16(kind):
+    """In float16 these words are infinite, and the states NaN or all alike."""
+    encoder, words = layer(kind, "bf16")
+    torch.nn.init.uniform_(words.weight, -1e5, 1e5, generator=torch.Generator().manual_seed(0))
+    ids, lengths = batch([3, 1, 4, 2])
+    here, device = encoder(words, ids, lengths), best_device()
+    there = encoder.to(device)(words.to(device), ids.to(device), lengths)
+    torch.testing.assert_close(there.cpu(), here, rtol=2e-2, atol=2e-2)

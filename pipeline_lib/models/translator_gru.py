@@ -47,7 +47,9 @@ class AttentionGRUNetwork(nn.Module):
         onwards, _ = self.forwards(words)
         back, _ = self.backwards(words.take_along_dim(turned, dim=1))
         back = back.take_along_dim(turned, dim=1)
-        annotations = self.dropout(torch.cat([onwards, back], dim=2))
+        # In autocast cuDNN's layers return float16, which it refuses to join where bfloat16 is its
+        # type.
+        annotations = self.dropout(torch.cat([onwards.float(), back.float()], dim=2))
         keys = self.source_to_attention(annotations)
         first = torch.tanh(self.first_state(back[:, 0]))
         return {"annotations": annotations, "keys": keys, "mask": mask, "first": first}
