@@ -372,7 +372,8 @@ def _batch_norm(
         running_mean.mul_(1 - momentum).add_(mean.mul(momentum))
         running_var.mul_(1 - momentum).add_(squares.div(count - 1).mul_(momentum))
     scale = var.add(floor).sqrt_().reciprocal_()
-    y = x.sub(mean.view(shape)).mul_(scale.mul(weight).view(shape)).add_(bias.view(shape))
+    slope = scale.mul(weight)
+    y = x.mul(slope.view(shape)).add_(bias.sub(mean.mul(slope)).view(shape))
     empty = x.new_empty(0)
     return (y, mean, scale) if training else (y, empty, empty)
 

@@ -81,7 +81,7 @@ def test_a_stage_that_is_killed_takes_its_child_along(project):
     (client,) = (p for p in others if command(p)[-2:] == ["wait", ""])
     os.kill(client, signal.SIGKILL)
     assert until(lambda: not alive(child))
-    assert process.communicate(timeout=60)[0] == "code -9\n"
+    assert process.communicate(timeout=60)[0] in ("code -9\n", "code 137\n")  # with a shell
 
 
 def test_without_dvc_a_stage_is_a_module_like_any_other(project):
