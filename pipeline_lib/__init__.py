@@ -1,8 +1,8 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``, ``device``, ``fingerprints``
+``settings``, ``contract``, ``publishing``, ``device``, ``exact``, ``fingerprints``
     The typed view of params.yaml, the schemas of what passes between stages, atomic output, where
-    torch runs, what the code of each stage does.
+    torch runs, sums that are the same on every machine, what the code of each stage does.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``models``

@@ -10,7 +10,7 @@ from pipeline_lib.fingerprints import imported_closure
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [
-    {"settings", "contract", "publishing", "device", "fingerprints"},
+    {"settings", "contract", "publishing", "device", "exact", "fingerprints"},
     {"corpora", "images", "text"},
     {"models"},
     {"training"},

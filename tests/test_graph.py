@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from pipeline_lib.fingerprints import imported_files
 
 PURE = ["models/similarity.py", "models/losses.py", "evaluation/ranking.py"]
-PURE += ["evaluation/significance.py"]
+PURE += ["evaluation/significance.py", "exact.py"]
 LIBRARY = [
     path
     for path in (ROOT / "pipeline_lib").rglob("*.py")
@@ -27,7 +27,9 @@ def test_imports_go_one_way(path):
 
 @pytest.mark.parametrize("name", PURE)
 def test_pure_maths_imports_no_other_room(name):
-    assert imported_files(ROOT / "pipeline_lib" / name, ROOT) == set()
+    # exact.py is no room: arithmetic that imports numpy alone.
+    allowed = {ROOT / "pipeline_lib/exact.py"}
+    assert imported_files(ROOT / "pipeline_lib" / name, ROOT) <= allowed
 
 
 @pytest.mark.parametrize("name", STAGES.keys() - {"code"})

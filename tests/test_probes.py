@@ -37,6 +37,13 @@ def test_counts_equal_those_by_sorting(monkeypatch):
         hub_counts(queries, candidates, 33)
 
 
+def test_of_equally_near_candidates_the_first_are_counted():
+    queries = np.ones((3, 2), np.float32)
+    candidates = np.array([[0, 1], [1, 1], [0, 0], [1, 0], [0, 1], [1, 0]], np.float32)
+    assert hub_counts(queries, candidates, 3).tolist() == [3, 3, 0, 3, 0, 0]
+    assert hub_counts(np.ones((4, 2)), None, 2).tolist() == [3, 3, 2, 0]
+
+
 def test_skewness_equals_that_of_pandas():
     sample = np.random.default_rng(1).exponential(size=50)
     unbiased = pd.Series(sample).skew()

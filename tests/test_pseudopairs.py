@@ -160,6 +160,29 @@ def test_one_to_one_takes_the_best_free_pair_again_and_again(reuse_cap):
     assert np.allclose(found.cosines, (a @ b.T)[found.borrowing, found.lent], atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("rule", "options"),
+    [
+        ("nearest", {}),
+        ("csls", {"neighbours": 7}),
+        ("inverted_softmax", {"temperature": 0.05}),
+        ("one_to_one", {"neighbours": 200, "reuse_cap": 1}),
+    ],
+)
+def test_neither_tiles_nor_the_order_of_captions_change_a_bit(rule, options, monkeypatch):
+    a, b = units(90, 1, dim=300), units(200, 2, hubs=3, dim=300)
+    expected = retrieve(rule, a, b, **options)
+    rows, columns = (np.random.default_rng(n).permutation(n) for n in (90, 200))
+    monkeypatch.setattr(neighbours, "_ROWS", 90)
+    monkeypatch.setattr(neighbours, "_COLUMNS", 33)
+    found = retrieve(rule, a[rows], b[columns], **options)
+    back = np.argsort(rows[found.borrowing])
+    assert np.array_equal(rows[found.borrowing][back], expected.borrowing)
+    assert np.array_equal(columns[found.lent][back], expected.lent)
+    for name in ("scores", "cosines"):
+        assert getattr(found, name)[back].tobytes() == getattr(expected, name).tobytes()
+
+
 def test_who_has_no_free_neighbour_borrows_nothing():
     a = np.tile(units(1, 1), (5, 1))
     found = retrieve("one_to_one", a, units(20, 2), neighbours=2, reuse_cap=2)

@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from near_ties import near_ties, whole_products
 
-from pipeline_lib.evaluation.ranking import bidirectional_ranks, dot_products, ranks
+from pipeline_lib.evaluation import ranking
+from pipeline_lib.evaluation.ranking import bidirectional_ranks, ranks
+from pipeline_lib.evaluation.scores import order_scores
+from pipeline_lib.exact import on_grid
 
 
 def brute_force(queries, candidates, query_group, candidate_group):
@@ -111,11 +115,88 @@ def test_score_function_is_used_in_the_order_images_captions(chunk):
     np.testing.assert_array_equal(found, 1 + wrong.sum(axis=1))
 
 
-def test_dot_products_equal_float64_products():
-    generator = np.random.default_rng(5)
-    a, b = generator.standard_normal((70, 33)), generator.standard_normal((130, 33))
-    found = dot_products(a.astype(np.float32), b.astype(np.float32))
-    np.testing.assert_allclose(found, np.einsum("nd,md->nm", a, b), atol=1e-5)
+def near_tie_pool(dtype=np.float32):
+    """Return images, captions and their images, and both directions' ranks by integers."""
+    index = np.random.default_rng(6).permutation(np.arange(450) % 150)
+    images, captions = near_ties(150, 300, 1, dtype), near_ties(450, 300, 2, dtype)
+    scores = whole_products(on_grid(images), on_grid(captions))
+    right = index == np.arange(150)[:, None]
+    expected = []
+    for side, own in ((scores, right), (scores.T, right.T)):
+        best = np.where(own, side, -np.inf).max(axis=1)
+        expected.append(1 + (~own & (side >= best[:, None])).sum(axis=1))
+    return images, captions, index, expected
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("chunk", [7, 64, 177, 5120])
+def test_near_ties_are_those_of_integers_in_every_chunk(dtype, chunk):
+    images, captions, index, expected = near_tie_pool(dtype)
+    found = bidirectional_ranks(images, captions, index, chunk=chunk)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+    assert len(set(expected[1])) > 40, "the pool has no near ties to tell apart"
+
+
+def test_near_ties_are_the_same_in_every_order():
+    images, captions, index, expected = near_tie_pool()
+    generator = np.random.default_rng(7)
+    rows, columns = generator.permutation(150), generator.permutation(450)
+    found = bidirectional_ranks(images[rows], captions[columns], np.argsort(rows)[index[columns]])
+    np.testing.assert_array_equal(found[0], expected[0][rows])
+    np.testing.assert_array_equal(found[1], expected[1][columns])
+
+
+@pytest.mark.parametrize("scale", [2.0**-66, 2.0**20])
+def test_length_changes_no_rank(scale):
+    """Nor does it where products in float32 underflow."""
+    images, captions, index, expected = near_tie_pool()
+    images, captions = np.float32(scale) * images, np.float32(scale) * captions
+    found = bidirectional_ranks(images, captions, index)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("share", [0.02, 1])
+def test_no_rounding_within_the_bound_changes_a_rank(share, monkeypatch):
+    """Of few pairs that are uncertain each is scored again, of many all at once."""
+    images, captions, index, expected = near_tie_pool()
+    monkeypatch.setattr(ranking, "_MOST_UNCERTAIN", share)
+    error = ranking._product_error(images, captions)
+    generator = np.random.default_rng(8)
+
+    def rounded(a, b):
+        exact = whole_products(a, b)
+        return (exact + generator.uniform(-0.99, 0.99, exact.shape) * error).astype(np.float32)
+
+    monkeypatch.setattr(ranking, "_rounded_products", rounded)
+    found = bidirectional_ranks(images, captions, index, chunk=100)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("scale", [1, 2.0**-66], ids=["unit", "underflow"])
+@pytest.mark.parametrize("dim", [1, 30, 1024])
+def test_float32_products_are_within_the_bound(dim, scale):
+    generator = np.random.default_rng(9)
+    signs = generator.standard_normal((90, dim)).astype(np.float32)
+    for a in (signs, abs(signs)):  # of one sign, as many as can be are rounded the same way
+        a = on_grid(a / np.linalg.norm(a, axis=1, keepdims=True))
+        exact, a = scale**2 * whole_products(a, a), np.float32(scale) * a
+        one_by_one = sum(a[:, None, i] * a[None, :, i] for i in range(dim))  # the worst order
+        for rounded in (ranking._rounded_products(a, a), one_by_one):
+            assert abs(rounded - exact).max() <= ranking._product_error(a, a)
+
+
+def test_order_scores_depend_on_their_two_vectors_alone():
+    a, b = (abs(near_ties(n, 77, n)) for n in (9, 600))
+    found = order_scores(a, b)
+    exact = -(np.maximum(0, b[None].astype(float) - a[:, None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, exact, atol=1e-6)
+    for rows, columns in (([4], [599]), ([8, 0], [300, 2, 255])):
+        np.testing.assert_array_equal(
+            order_scores(a[rows], b[columns]), found[np.ix_(rows, columns)]
+        )
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
@@ -135,10 +216,10 @@ def test_scores_that_overflow_are_refused():
         bidirectional_ranks(huge, huge, np.arange(2))
 
 
-@pytest.mark.parametrize("wrong", [lambda a, b: b @ a.T, lambda a, b: (a @ b.T).astype(float)])
+@pytest.mark.parametrize("wrong", [lambda a, b: b @ a.T, lambda a, b: (a @ b.T).astype(int)])
 def test_score_function_of_another_shape_or_type_is_refused(wrong):
     images, captions, index = pool()
-    with pytest.raises(ValueError, match=r"expected scores of shape and type \(\(37, 150\)"):
+    with pytest.raises(ValueError, match=r"expected scores of shape \(37, 150\) in a float type"):
         bidirectional_ranks(images, captions, index, wrong)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.evaluation.ranking import dot_products
 from pipeline_lib.evaluation.retrieval import bootstrapped_recalls, direction_scores
 from pipeline_lib.evaluation.significance import bootstrap_interval
+from pipeline_lib.exact import dot_products
 
 _CHUNK = 1024
 """Queries that are scored against all candidates at a time."""
@@ -20,7 +20,7 @@ def hub_counts(queries: np.ndarray, candidates: np.ndarray | None, neighbours: i
         queries: Vectors ``[queries, dim]``; nearness is their dot product.
         candidates: Vectors ``[candidates, dim]``, or None for the queries themselves, of which
             none is its own neighbour.
-        neighbours: How many candidates are near a query, k.
+        neighbours: How many candidates are near a query, k; of equally near ones the first.
 
     Returns:
         Counts ``int64 [candidates]``; their sum is k times the number of queries.
@@ -37,8 +37,7 @@ def hub_counts(queries: np.ndarray, candidates: np.ndarray | None, neighbours: i
         if candidates is None:
             itself = np.arange(len(scores))
             scores[itself, start + itself] = -np.inf
-        nearest = np.argpartition(scores, -neighbours, axis=1)[:, -neighbours:]
-        counts += np.bincount(nearest.ravel(), minlength=len(counts))
+        counts += _highest(scores, neighbours).sum(axis=0)
     return counts
 
 
@@ -61,6 +60,14 @@ def hubness(
         "n_queries": len(queries),
         "n_candidates": len(counts),
     }
+
+
+def _highest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return which scores are the highest of their row, of equal ones the first."""
+    last = np.partition(scores, -count, axis=1)[:, -count, None]
+    above, equal = scores > last, scores == last
+    left = count - above.sum(axis=1, keepdims=True)
+    return above | (equal & (np.cumsum(equal, axis=1) <= left))
 
 
 def skewness(sample: np.ndarray) -> float:

@@ -7,29 +7,48 @@ candidate is right when it has the group of the query; in image-text retrieval a
 Both sides are split into blocks so that a group never spans two. The tiles on the diagonal then
 hold every right pair, and with those done first each remaining score is computed once, compared in
 both directions, and forgotten.
+
+Ranks do not depend on the machine: scores are exact (pipeline_lib/exact.py). Products of float32
+vectors are computed in float32 at first, which BLAS rounds in an order of its own. How far that
+can lie from the exact product is bounded; a candidate within the bound is scored again in float64.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import permutations
 
 import numpy as np
 
+from pipeline_lib.exact import (
+    dot_products,
+    grid_products,
+    lengths,
+    on_grid,
+    paired_grid_products,
+)
+
 Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Scores of all pairs, higher is better: ``[n, dim], [m, dim] -> [n, m]``, new and of one type."""
+"""Scores of all pairs, higher is better: ``[n, dim], [m, dim] -> [n, m]``, new, of a float type.
+
+A score may depend on its two vectors alone, not on where they stand: then neither do ranks.
+"""
 
 CHUNK = 5120
-"""Vectors per side of a tile: large enough for BLAS, small enough for the last-level cache."""
+"""Vectors per side of a tile: large enough for BLAS, small enough for memory."""
 
-_BLAS_BLOCK = 64
+_STRIP = 128
+"""Rows of a tile that are compared at a time: they stay in the cache."""
 
+_MOST_UNCERTAIN = 1 / 64
+"""Share of a strip's pairs above which one product in float64 is faster than each pair alone."""
 
-def dot_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the dot product of every pair, ``[n, dim], [m, dim] -> [n, m]``.
+_ROUNDING = 1.1 * 2.0**-24
+"""Error per term of a float32 sum of products in any order, as a share of both vectors' lengths.
 
-    Equal vectors get equal scores wherever they stand. A plain ``a @ b.T`` does not grant that:
-    BLAS sums the rows and columns that fill no whole register block in another order.
-    """
-    return (_whole_blocks(a) @ _whole_blocks(b).T)[: len(a), : len(b)]
+It is 2^-24 by Higham (2002, §3.1) and Cauchy-Schwarz; the tenth is for the terms of higher order,
+with up to 2^20 terms, and for what the grid adds to the lengths.
+"""
 
 
 def ranks(
@@ -105,23 +124,112 @@ def _ranks_both_ways(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rank both sides; a row without a partner gets a rank without meaning."""
     rank_a, rank_b = np.ones(len(a), np.int64), np.ones(len(b), np.int64)
-    best_a, best_b = np.full(len(a), -np.inf, a.dtype), np.full(len(b), -np.inf, b.dtype)
+    best_a, best_b = np.full(len(a), -np.inf), np.full(len(b), -np.inf)
+    prepare, tile_of = _scoring(a, b, scores)
 
-    def count(tile: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> None:
-        rank_a[rows] += _count(tile >= best_a[rows, None], axis=1)
-        rank_b[columns] += _count(tile >= best_b[columns], axis=0)
+    def count(tile: _Tile | _RoundedTile, rows: np.ndarray, columns: np.ndarray) -> None:
+        for start in range(0, len(rows), _STRIP):
+            strip, part = tile.strip(slice(start, start + _STRIP)), rows[start : start + _STRIP]
+            rank_a[part] += _count(strip.at_least(best_a[part, None]), axis=1)
+            rank_b[columns] += _count(strip.at_least(best_b[columns]), axis=0)
 
-    blocks = [(i, a[i], j, b[j]) for i, j in _blocks(group_a, group_b, chunk)]
+    blocks = [(i, prepare(a[i]), j, prepare(b[j])) for i, j in _blocks(group_a, group_b, chunk)]
     for rows, left, columns, right in blocks:
-        tile = _tile(scores, left, right)
+        tile = tile_of(left, right)
         i, j = np.nonzero(group_a[rows, None] == group_b[columns])
-        np.maximum.at(best_a, rows[i], tile[i, j])
-        np.maximum.at(best_b, columns[j], tile[i, j])
-        tile[i, j] = -np.inf
+        own = tile.pairs(i, j)
+        np.maximum.at(best_a, rows[i], own)
+        np.maximum.at(best_b, columns[j], own)
+        tile.scores[i, j] = -np.inf
         count(tile, rows, columns)
     for (rows, left, _, _), (_, _, columns, right) in permutations(blocks, 2):
-        count(_tile(scores, left, right), rows, columns)
+        count(tile_of(left, right), rows, columns)
     return rank_a, rank_b
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """Exact scores of all pairs of some vectors of both sides ``[left, right]``."""
+
+    scores: np.ndarray
+
+    def strip(self, rows: slice) -> "_Tile":
+        return _Tile(self.scores[rows])
+
+    def pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return self.scores[i, j]
+
+    def at_least(self, best: np.ndarray) -> np.ndarray:
+        """Return which scores are at least ``best``, ``[left, 1]`` or ``[right]``."""
+        return self.scores >= best
+
+
+@dataclass(frozen=True)
+class _RoundedTile:
+    """As :class:`_Tile`, but the scores, of vectors on their grids, are rounded.
+
+    Attributes:
+        left: Vectors ``float32 [left, dim]``.
+        right: Vectors ``float32 [right, dim]``.
+        error: Most that a score is from the exact product.
+        scores: In float32 ``[left, right]``; minus infinity stays what it is.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    error: float
+    scores: np.ndarray
+
+    def strip(self, rows: slice) -> "_RoundedTile":
+        return replace(self, left=self.left[rows], scores=self.scores[rows])
+
+    def pairs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        return paired_grid_products(self.left, i, self.right, j)
+
+    def at_least(self, best: np.ndarray) -> np.ndarray:
+        """Return which exact scores are at least ``best``, ``[left, 1]`` or ``[right]``."""
+        low = np.nextafter((best - self.error).astype(np.float32), np.float32(-np.inf))
+        high = np.nextafter((best + self.error).astype(np.float32), np.float32(np.inf))
+        found = self.scores >= high
+        unsure = np.flatnonzero((self.scores >= low) ^ found)
+        if len(unsure) > _MOST_UNCERTAIN * found.size:
+            return self._exact >= best
+        i, j = np.divmod(unsure, found.shape[1])
+        found[i, j] = self.pairs(i, j) >= np.broadcast_to(best, found.shape)[i, j]
+        return found
+
+    @cached_property
+    def _exact(self) -> np.ndarray:
+        exact = grid_products(self.left, self.right)
+        exact[np.isneginf(self.scores)] = -np.inf
+        return exact
+
+
+def _scoring(
+    a: np.ndarray, b: np.ndarray, scores: Scores
+) -> tuple[
+    Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray, np.ndarray], _Tile | _RoundedTile]
+]:
+    """Return how vectors are prepared, and how a tile is made of what that returns."""
+    if scores is not dot_products:
+        return lambda vectors: vectors, lambda left, right: _Tile(_checked(scores, left, right))
+    if a.dtype == np.float64:
+        return on_grid, lambda left, right: _Tile(_checked(grid_products, left, right))
+    error = _product_error(a, b)
+    return on_grid, lambda left, right: _RoundedTile(
+        left, right, error, _checked(_rounded_products, left, right)
+    )
+
+
+def _product_error(a: np.ndarray, b: np.ndarray) -> float:
+    """Bound how far a float32 product of any pair can be from the exact one."""
+    length_a, length_b = (lengths(side).max(initial=0) for side in (a, b))
+    underflow = 2 * float(np.finfo(np.float32).tiny)
+    return a.shape[1] * (_ROUNDING * length_a * length_b + underflow)
+
+
+def _rounded_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a @ b.T
 
 
 def _blocks(
@@ -141,18 +249,13 @@ def _count(mask: np.ndarray, axis: int) -> np.ndarray:
     return np.add.reduce(mask.view(np.uint8), axis=axis, dtype=np.uint32)
 
 
-def _whole_blocks(vectors: np.ndarray) -> np.ndarray:
-    missing = -len(vectors) % _BLAS_BLOCK
-    return np.pad(vectors, ((0, missing), (0, 0))) if missing else vectors
-
-
-def _tile(scores: Scores, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def _checked(scores: Scores, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     tile = scores(left, right)
-    expected = (len(left), len(right)), left.dtype
-    if (tile.shape, tile.dtype) != expected:
+    expected = len(left), len(right)
+    if tile.shape != expected or not np.issubdtype(tile.dtype, np.floating):
         raise ValueError(
-            f"expected scores of shape and type {expected}, found {(tile.shape, tile.dtype)}: "
-            "the score function must return one score per pair, in the type of the vectors"
+            f"expected scores of shape {expected} in a float type, found {tile.dtype} "
+            f"{tile.shape}: the score function must return one score per pair"
         )
     if not np.isfinite(tile).all():
         raise ValueError(

@@ -17,6 +17,7 @@ from pipeline_lib.evaluation.retrieval import summarise
 from pipeline_lib.evaluation.sts import cosines, overlapping, sts_scores
 from pipeline_lib.evaluation.translation import translation_ranks, translation_scores
 from pipeline_lib.evaluation.vectors import Embeddings
+from pipeline_lib.exact import lengths
 
 Report = dict[str, object]
 
@@ -191,7 +192,7 @@ def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
 
 def _hubs(pool: RankedPool, words: np.ndarray, neighbours: int) -> Report:
     """Describe the hubs among images, captions and words, where there are enough of them."""
-    norms = np.linalg.norm(words, axis=1, keepdims=True)
+    norms = lengths(words)[:, None]
     spaces = {
         "images": (pool.sentences, pool.images),
         "captions": (pool.images, pool.sentences),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.evaluation.ranking import dot_products
+from pipeline_lib.exact import dot_products, lengths, ordered_sum
 
 _CHUNK = 1024
 """Words that are scored against all words of the other language at a time."""
@@ -55,17 +55,21 @@ def neighbourhood_density(vectors: np.ndarray, others: np.ndarray, neighbours: i
         vectors: Unit vectors ``[words, dim]``.
         others: Unit vectors ``[other words, dim]``.
         neighbours: How many of them are near; all, if there are fewer.
+
+    Returns:
+        ``float64 [words]``; the same on every machine.
     """
     nearest = min(neighbours, len(others))
-    density = np.empty(len(vectors), vectors.dtype)
+    density = np.empty(len(vectors))
     for rows in _chunks(len(vectors)):
         cosines = dot_products(vectors[rows], others)
-        density[rows] = np.partition(cosines, -nearest, axis=1)[:, -nearest:].mean(axis=1)
+        highest = np.sort(np.partition(cosines, -nearest, axis=1)[:, -nearest:], axis=1)
+        density[rows] = ordered_sum(highest.T) / nearest
     return density
 
 
 def _no_correction(source: np.ndarray, target: np.ndarray, neighbours: int) -> np.ndarray:
-    return np.zeros(len(target), target.dtype)
+    return np.zeros(len(target))
 
 
 def _csls_correction(source: np.ndarray, target: np.ndarray, neighbours: int) -> np.ndarray:
@@ -96,9 +100,8 @@ def gold_pairs(
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return the rows at length 1, as float32."""
-    vectors = vectors.astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    """Return the rows at length 1, in their type; the same on every machine."""
+    return (vectors / lengths(vectors)[:, None]).astype(vectors.dtype)
 
 
 def _chunks(length: int) -> Iterator[slice]:

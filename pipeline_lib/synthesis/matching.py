@@ -2,6 +2,9 @@
 
 A caption that is near to many others (a hub) is borrowed by many. Two rules correct its scores,
 in the form ``cosine(x, y) + offset(y)``; a third limits how often it is lent.
+
+Cosines are exact, corrections are summed in one order or as integers, and of equally good captions
+the first is borrowed: each rule's pairs and scores are the same on every machine.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,16 +14,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pipeline_lib.exact import ordered_sum
+from pipeline_lib.synthesis.exponentials import log, power_of_two
 from pipeline_lib.synthesis.neighbours import (
     Neighbours,
+    exact_tiles,
     nearest,
     nearest_both_ways,
     pair_scores,
-    score_tiles,
 )
+from pipeline_lib.synthesis.rounding import Gridded
 
 _EDGES = 2**20
 """Pairs that become Python numbers at a time."""
+
+_LOG2_E = 1.4426950408889634
+
+_POWER_BITS = 40
+"""Of a power after the binary point; 64-bit integers add 2^23 of them."""
+
+_STRIP = 16
+"""Rows of a tile of which powers are taken at a time: they stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +44,8 @@ class Matches:
     Attributes:
         borrowing: Rows of the borrowing captions, ascending ``int64 [pairs]``.
         lent: Rows of the captions they borrow ``int64 [pairs]``.
-        scores: What the rule maximised ``float32 [pairs]``.
-        cosines: Of the two captions ``float32 [pairs]``.
+        scores: What the rule maximised ``float64 [pairs]``.
+        cosines: Of the two captions ``float64 [pairs]``.
     """
 
     borrowing: np.ndarray
@@ -52,7 +66,8 @@ def csls(borrowing: Tensor, lent: Tensor, neighbours: int) -> Matches:
     a caption and its nearest ones of the other side.
     """
     density, lent_density = (
-        found.scores.mean(dim=1) for found in nearest_both_ways(borrowing, lent, neighbours)
+        ordered_sum(found.scores.T) / neighbours
+        for found in nearest_both_ways(borrowing, lent, neighbours)
     )
     found = nearest(borrowing, lent, 1, -lent_density.to(lent.device) / 2)
     scores = found.scores - density[:, None] / 2
@@ -63,12 +78,18 @@ def inverted_softmax(borrowing: Tensor, lent: Tensor, temperature: float) -> Mat
     """Borrow the caption of which x is the most probable neighbour (Smith et al. 2017, §2.2).
 
     The score is the temperature times the log-probability of x among all borrowing captions.
+    Powers are rounded to 40 bits below that of the caption nearest to y, for their sum is exact
+    then.
     """
-    total = torch.full((len(lent),), -torch.inf, device=lent.device)
-    zeros = torch.zeros(len(lent), device=lent.device)
-    for _, columns, tile in score_tiles(borrowing, lent, zeros, torch.float32):
-        total[columns] = torch.logaddexp(total[columns], tile.div_(temperature).logsumexp(dim=0))
-    return _first_of(nearest(borrowing, lent, 1, -temperature * total), borrowing, lent)
+    highest = nearest(lent, borrowing, 1).scores[:, 0].to(lent.device)
+    total = torch.zeros(len(lent), dtype=torch.int64, device=lent.device)
+    for _, columns, tile in exact_tiles(borrowing, lent):
+        for strip in tile.sub_(highest[columns]).mul_(_LOG2_E / temperature).split(_STRIP):
+            powers = power_of_two(strip.clamp_(min=-2 * _POWER_BITS)).mul_(2.0**_POWER_BITS)
+            total[columns] += powers.round_().long().sum(dim=0)
+    probabilities = log(total.double() * 2.0**-_POWER_BITS)
+    offset = -(highest + temperature * probabilities)
+    return _first_of(nearest(borrowing, lent, 1, offset), borrowing, lent)
 
 
 def one_to_one(borrowing: Tensor, lent: Tensor, neighbours: int, reuse_cap: int) -> Matches:
@@ -95,7 +116,7 @@ RETRIEVALS: dict[str, Callable[..., Matches]] = {
 
 def _first_of(found: Neighbours, borrowing: Tensor, lent: Tensor) -> Matches:
     rows, chosen = torch.arange(len(borrowing)), found.indices[:, 0]
-    cosines = pair_scores(borrowing, rows, lent, chosen)
+    cosines = pair_scores(Gridded(borrowing), rows, Gridded(lent), chosen)
     return Matches(rows.numpy(), chosen.numpy(), found.scores[:, 0].numpy(), cosines.numpy())
 
 

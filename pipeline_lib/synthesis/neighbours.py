@@ -1,9 +1,11 @@
 """Exact nearest neighbours between two large sets of vectors, streamed in tiles of scores.
 
-Tiles are products in bfloat16, of which each query keeps its best candidates; these are scored
-again in float32. What rounding can have done to a score is bounded (rounding.py), so that a
-neighbour outside the candidates is excluded by proof. A query whose candidates lie too close
-together for that is searched again with tiles in float32.
+Scores are exact (pipeline_lib/exact.py), so that neighbours do not depend on the machine. Tiles
+are products in bfloat16, of which each query keeps its best candidates; these are scored again,
+exactly. What rounding can have done to a score is bounded (rounding.py), so that a neighbour
+outside the candidates is excluded by proof. A query whose candidates lie too close together for
+that is searched again with tiles in float32, and if those do not tell them apart either, in
+float64, where tiles are exact.
 
 The memory beside the inputs is a bfloat16 copy of one side, one tile, and the candidates.
 """
@@ -17,7 +19,12 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.synthesis.rounding import candidate_floor, fast_precision, score_error
+from pipeline_lib.synthesis.rounding import (
+    Gridded,
+    candidate_floor,
+    fast_precision,
+    score_error,
+)
 
 _ROWS, _COLUMNS = 1024, 16384
 """Of a tile: large enough for BLAS, small enough that memory stays flat."""
@@ -31,8 +38,11 @@ _CANDIDATES_PER_NEIGHBOUR = 2
 _QUERIES = 2**13
 """Queries that are searched again, or whose candidates are scored again, at a time."""
 
-_PAIRS = 2**11
-"""Pairs of vectors that are multiplied at a time."""
+_PAIRS = 2**7
+"""Pairs of vectors that are multiplied at a time: they stay in the cache."""
+
+_FINER = {torch.bfloat16: torch.float32, torch.float32: torch.float64}
+"""In which precision is searched again what one cannot tell apart."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,7 @@ class Neighbours:
 
     Attributes:
         indices: Rows of the base, ``int64 [queries, count]``.
-        scores: Their scores, ``float32 [queries, count]``.
+        scores: Their scores, ``float64 [queries, count]``.
     """
 
     indices: Tensor
@@ -52,10 +62,11 @@ def nearest(queries: Tensor, base: Tensor, count: int, offset: Tensor | None = N
     """Find the vectors of ``base`` with the highest ``query · vector + offset``.
 
     Args:
-        queries: Vectors ``float32 [queries, dim]``.
-        base: Vectors ``float32 [base, dim]``; the search runs on their device.
+        queries: Vectors ``[queries, dim]``, float32 or float64.
+        base: Vectors ``[base, dim]``, float32 or float64; the search runs on their device.
         count: Neighbours of each query.
-        offset: Added to all scores of a base vector, ``float32 [base]``; nothing if None.
+        offset: Added to all scores of a base vector, ``[base]``, float32 or float64; nothing if
+            None.
 
     Raises:
         ContractError: Lists everything that is wrong with the shapes, types and values.
@@ -69,8 +80,8 @@ def nearest_both_ways(a: Tensor, b: Tensor, count: int) -> tuple[Neighbours, Nei
     """Find each vector's neighbours on the other side, for both sides from one set of tiles.
 
     Args:
-        a: Vectors ``float32 [a, dim]``.
-        b: Vectors ``float32 [b, dim]``; the search runs on their device.
+        a: Vectors ``[a, dim]``, float32 or float64.
+        b: Vectors ``[b, dim]``, float32 or float64; the search runs on their device.
         count: Neighbours of each vector.
 
     Returns:
@@ -103,19 +114,33 @@ def score_tiles(
     extended = torch.empty(len(base), base.shape[1] + 2, dtype=precision, device=base.device)
     extended[:, :-2] = base
     extended[:, -2] = offset
-    extended[:, -1] = offset - extended[:, -2].float()
+    extended[:, -1] = offset - extended[:, -2].to(offset.dtype)
     for rows in tqdm(_slices(len(queries), _ROWS), "neighbours", disable=None, leave=False):
         block = F.pad(queries[rows].to(base.device, precision), (0, 2), value=1)
         for columns in _slices(len(base), _COLUMNS):
             yield rows, columns, block @ extended[columns].T
 
 
-def pair_scores(a: Tensor, rows: Tensor, b: Tensor, columns: Tensor) -> Tensor:
-    """Return the dot products of ``a[rows[i]]`` and ``b[columns[i]]``, on the CPU ``[pairs]``."""
-    scores = torch.empty(len(rows))
+def exact_tiles(queries: Tensor, base: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Yield the exact products of all pairs in float64, as :func:`score_tiles` does.
+
+    All rows come before the next columns, so that the base is put on its grid but once.
+    """
+    for columns in tqdm(_slices(len(base), _COLUMNS), "exactly", disable=None, leave=False):
+        right = Gridded(base[columns])[:].T
+        for rows in _slices(len(queries), _ROWS):
+            yield rows, columns, Gridded(queries[rows].to(base.device))[:] @ right
+
+
+def pair_scores(a: Gridded, rows: Tensor, b: Gridded, columns: Tensor) -> Tensor:
+    """Return the exact products of ``a[rows[i]]`` and ``b[columns[i]]``, ``float64 [pairs]``."""
+    scores = torch.empty(len(rows), dtype=torch.float64)
     for pairs in _slices(len(rows), _PAIRS):
-        left = a[rows[pairs].to(a.device)].to(b.device)
-        scores[pairs] = (left * b[columns[pairs].to(b.device)]).sum(dim=1).cpu()
+        left, right = (
+            side[chosen[pairs].to(side.vectors.device)]
+            for side, chosen in ((a, rows), (b, columns))
+        )
+        scores[pairs] = (left.to(right.device) * right).sum(dim=1).cpu()
     return scores
 
 
@@ -171,6 +196,8 @@ def _best_of_rows(tile: Tensor, width: int) -> tuple[Tensor, Tensor]:
 def _search(
     queries: Tensor, base: Tensor, offset: Tensor, count: int, precision: torch.dtype
 ) -> Neighbours:
+    if precision == torch.float64:
+        return _search_exactly(queries, base, offset, count)
     best = _Candidates(len(queries), len(base), count)
     for rows, columns, tile in score_tiles(queries, base, offset, precision):
         best.add(rows, tile, columns.start)
@@ -180,34 +207,58 @@ def _search(
 def _settle(
     best: _Candidates, queries: Tensor, base: Tensor, offset: Tensor, precision: torch.dtype
 ) -> Neighbours:
-    """Choose among the candidates by float32 scores; search again where they may not suffice."""
+    """Choose among the candidates by exact scores; search again where they may not suffice."""
     error = score_error(queries, base, offset, precision)
-    floor = candidate_floor(best.scores[:, best.count - 1], error, precision)
+    floor = candidate_floor(best.scores[:, best.count - 1].double(), error, precision)
+    grids = Gridded(queries), Gridded(base)
     blocks = [
-        _rescore(best, rows, floor[rows], queries, base, offset)
+        _rescore(best, rows, floor[rows], *grids, offset)
         for rows in _slices(len(queries), _QUERIES)
     ]
     found = Neighbours(*(torch.cat(parts) for parts in zip(*blocks, strict=True)))
     suffice = (best.scores[:, -1] < floor) | (best.scores.shape[1] == len(base))
-    again = (~suffice & (precision != torch.float32)).nonzero()[:, 0]
+    again = (~suffice).nonzero()[:, 0]
     for part in _slices(len(again), _QUERIES):
         rows = again[part]
         repeated = _search(
-            queries[rows.to(queries.device)], base, offset, best.count, torch.float32
+            queries[rows.to(queries.device)], base, offset, best.count, _FINER[precision]
         )
         found.indices[rows], found.scores[rows] = repeated.indices, repeated.scores
     return found
 
 
+def _search_exactly(queries: Tensor, base: Tensor, offset: Tensor, count: int) -> Neighbours:
+    scores = torch.full((len(queries), count), -torch.inf, dtype=torch.float64)
+    indices = torch.zeros(len(queries), count, dtype=torch.int64)
+    for rows, columns, tile in exact_tiles(queries, base):
+        tile += offset[columns]
+        places = _first_of_the_highest(tile, min(count, tile.shape[1]))
+        # Earlier columns first, so that a stable sort puts the first of equals first.
+        merged = torch.cat([scores[rows], tile.gather(1, places).cpu()], dim=1)
+        merged, order = merged.sort(dim=1, descending=True, stable=True)
+        both = torch.cat([indices[rows], columns.start + places.cpu()], dim=1)
+        scores[rows], indices[rows] = merged[:, :count], both.gather(1, order[:, :count])
+    return Neighbours(indices, scores)
+
+
+def _first_of_the_highest(tile: Tensor, count: int) -> Tensor:
+    """Return the columns of each row's highest scores, ascending; of equal ones the first."""
+    last = tile.topk(count, dim=1).values[:, -1:]
+    above, equal = tile > last, tile == last
+    room = count - above.sum(dim=1, keepdim=True)
+    kept = above | (equal & (equal.cumsum(dim=1) <= room))
+    return kept.nonzero()[:, 1].view(-1, count)
+
+
 def _rescore(
-    best: _Candidates, rows: slice, floor: Tensor, queries: Tensor, base: Tensor, offset: Tensor
+    best: _Candidates, rows: slice, floor: Tensor, queries: Gridded, base: Gridded, offset: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return the indices and exact scores of the neighbours of some queries."""
     # In the order of their indices, so that a stable sort puts the first of equals first.
     columns, order = best.indices[rows].sort(dim=1)
     query, place = (best.scores[rows].gather(1, order) >= floor[:, None]).nonzero(as_tuple=True)
     wanted = columns[query, place].long()
-    scores = torch.full(columns.shape, -torch.inf)
+    scores = torch.full(columns.shape, -torch.inf, dtype=torch.float64)
     scores[query, place] = (
         pair_scores(queries, rows.start + query, base, wanted) + offset.cpu()[wanted]
     )
@@ -237,7 +288,7 @@ def _problems(queries: Tensor, base: Tensor, count: int, offset: Tensor) -> Iter
     if offset.shape != base.shape[:1]:
         yield f"expected {len(base)} offsets, one per base vector, found {list(offset.shape)}"
     for name, values in (("queries", queries), ("base", base), ("offset", offset)):
-        if values.dtype != torch.float32:
-            yield f"expected {name} in float32, found {values.dtype}"
+        if values.dtype not in (torch.float32, torch.float64):
+            yield f"expected {name} in float32 or float64, found {values.dtype}"
         elif not all(block.norm().isfinite() for block in values.split(_ROWS)):
             yield f"expected finite {name}, found NaN or infinity: the model did not train"

@@ -1,27 +1,57 @@
-"""How far scores of vectors in a fast precision are from the exact ones, by proof."""
+"""Vectors rounded to a grid, and how far scores in a fast precision are from theirs, by proof."""
 
 import torch
 from torch import Tensor
 
+from pipeline_lib.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
+
 _ROWS = 4096
+
+_BLOCK = 128
+"""Vectors whose lengths are summed at a time: they stay in the cache."""
+
+
+class Gridded:
+    """Vectors that are rounded to their grids when they are looked at.
+
+    Products of two of them are exact in float64, in any order: see pipeline_lib/exact.py, whose
+    ``on_grid`` does the same to arrays.
+    """
+
+    def __init__(self, vectors: Tensor) -> None:
+        """Wrap vectors ``[n, dim]``, float32 or float64, and choose their grids."""
+        self.vectors = vectors
+        self._spacing = torch.cat([_spacing(block) for block in vectors.split(_BLOCK)])[:, None]
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __getitem__(self, rows: Tensor | slice) -> Tensor:
+        """Return the rounded vectors of some rows, ``float64 [rows, dim]``."""
+        spacing = self._spacing[rows]
+        return (self.vectors[rows] / spacing).round_().mul_(spacing).double()
 
 
 def fast_precision(device: torch.device) -> torch.dtype:
     """Return the type in which the device multiplies matrices fastest and adds in float32."""
     # A GPU may add bfloat16 products in bfloat16, which the bound does not cover; a CPU that has
-    # to emulate bfloat16 is slower with it than in float32.
-    native = any(torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16"))
+    # to emulate bfloat16 is slower with it than in float32. oneDNN, which multiplies, may have
+    # been told to leave instructions unused that the CPU has.
+    native = torch.ops.mkldnn._is_mkldnn_bf16_supported() and any(
+        torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16")
+    )
     return torch.bfloat16 if device.type == "cpu" and native else torch.float32
 
 
 def score_error(a: Tensor, b: Tensor, offset: Tensor, precision: torch.dtype) -> Tensor:
-    """Bound how far a score of cast vectors is from that of the vectors, before it is rounded.
+    """Bound how far a score of cast vectors is from the exact one, before it is rounded.
 
-    By Cauchy-Schwarz: what the cast took from either vector, times the length of the other.
+    By Cauchy-Schwarz: what the cast and the grid took from either vector, times the length of the
+    other.
 
     Args:
-        a: Vectors ``float32 [a, dim]``.
-        b: Vectors ``float32 [b, dim]``.
+        a: Vectors ``[a, dim]``.
+        b: Vectors ``[b, dim]``.
         offset: Added to the scores of each vector of ``b``, as two numbers of ``precision``.
         precision: Type of the product's operands and result; it is summed in float32.
 
@@ -31,7 +61,8 @@ def score_error(a: Tensor, b: Tensor, offset: Tensor, precision: torch.dtype) ->
     length, lost = _lengths(a, precision)
     longest_b, most_lost = (values.max() for values in _lengths(b, precision))
     shift = offset.abs().max().cpu()
-    # Twice float32's rounding per addition, because instructions differ in how they round.
+    # Twice float32's rounding per addition, because instructions differ in how they round. It is
+    # also far more than is lost by adding the offset in float64, and in the lengths used here.
     summation = (a.shape[1] + 2) * torch.finfo(torch.float32).eps * (length * longest_b + shift)
     return (
         lost * longest_b
@@ -63,9 +94,21 @@ def half_unit(precision: torch.dtype) -> float:
 
 
 def _lengths(vectors: Tensor, precision: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return the length of each vector and of what a cast takes from it, ``[vectors]`` each."""
-    lengths = [
-        (block.norm(dim=1), (block - block.to(precision).float()).norm(dim=1))
+    """Return the length of each vector and of what is taken from it, ``[vectors]`` each."""
+    parts = [
+        (block.norm(dim=1), (block - block.to(precision).to(block.dtype)).norm(dim=1))
         for block in vectors.split(_ROWS)
     ]
-    return tuple(torch.cat(parts).cpu() for parts in zip(*lengths, strict=True))
+    length, lost = (torch.cat(part).double().cpu() for part in zip(*parts, strict=True))
+    # The grid takes half its spacing of a coordinate, which is 2^-GRID_BITS of a power of two
+    # that is at most twice LENGTH_SCALE times the length.
+    return length, lost + LENGTH_SCALE * vectors.shape[1] ** 0.5 * 2.0**-GRID_BITS * length
+
+
+def _spacing(vectors: Tensor) -> Tensor:
+    wide = vectors.double()
+    lengths = ordered_sum((wide * wide).T).sqrt()
+    scaled = torch.where(lengths > 0, lengths * LENGTH_SCALE, 0.5)
+    # What is left of a number without its mantissa: a power of two, to the last bit.
+    power = scaled / torch.frexp(scaled).mantissa
+    return (power * 2.0**-GRID_BITS).to(vectors.dtype)
