@@ -1,6 +1,7 @@
 """Captions of one language into another, beside the originals, in batches that survive a kill."""
 
 import json
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -53,13 +54,25 @@ def translate_sentences(
         for start in range(0, len(sentences), CHUNK):
             chunk = sentences[start : start + CHUNK]
             path = resume / f"{start:09d}.json"
-            if not path.is_file():
+            best = _kept(path)
+            if best is None:
                 best = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
                 with publish(path) as temporary:
                     temporary.write_text(json.dumps(best), encoding="utf-8")
-            found += [Hypothesis(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+            found += [Hypothesis(**each) for each in best]
             bar.update(len(chunk))
     return found
+
+
+def _kept(path: Path) -> list[dict] | None:
+    """Return what an earlier run wrote, or None where it is to be done, anew if it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        print(f"{path}: these translations are damaged: they are made anew", file=sys.stderr)
+        return None
 
 
 def translated_captions(
