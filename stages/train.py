@@ -16,7 +16,7 @@ from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.device import best_device
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
-from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
@@ -63,23 +63,22 @@ def main(name: str) -> None:
         partial(validation_scores, corpus=val, tested=tested_pairs(lexicon, recipe.languages)),
         best_device(),
     )
-    histories = []
+    histories, resume = [], resume_folder(f"train@{name}", identity)
     with publish(Path(f"data/models/{name}")) as models:
         for seed in recipe.seeds:
-            resume = resume_folder(f"train@{name}-seed-{seed}", identity)
             model = start_model(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
             )
             label = f"{name} seed {seed} on {device.type}"
-            history = fit(model.to(device), train, validate, seed, resume, label)
+            history = fit(model.to(device), train, validate, seed, resume / f"seed-{seed}", label)
             model.save(models / f"seed-{seed}", preprocessing)
             histories.append(pd.DataFrame(history).assign(seed=seed))
-    with publish(Path(f"metrics/recipes/{name}/training.csv")) as path:
+    curve = Path(f"metrics/recipes/{name}/training.csv")
+    with publish(curve) as path:
         pd.concat(histories).to_csv(path, index=False)
     with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
         path.write_text(json.dumps({"parameters": parameter_counts(model)}, indent=1) + "\n")
-    for seed in recipe.seeds:
-        discard(resume_folder(f"train@{name}-seed-{seed}", identity))
+    keep_until_recorded(resume, [curve])
 
 
 if __name__ == "__main__":
