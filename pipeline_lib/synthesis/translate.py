@@ -49,19 +49,17 @@ def translate_sentences(
         The best translation of each sentence.
     """
     engine.check(sentences)
-    found: list[Hypothesis] = []
-    with tqdm(total=len(sentences), unit="sentence", desc=label) as bar:
-        for start in range(0, len(sentences), CHUNK):
+    paths = {start: resume / f"{start:09d}.json" for start in range(0, len(sentences), CHUNK)}
+    done = {start: best for start, path in paths.items() if (best := _kept(path)) is not None}
+    count = sum(map(len, done.values()))
+    with tqdm(total=len(sentences), initial=count, unit="sentence", desc=label) as bar:
+        for start in sorted(paths.keys() - done.keys()):
             chunk = sentences[start : start + CHUNK]
-            path = resume / f"{start:09d}.json"
-            best = _kept(path)
-            if best is None:
-                best = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
-                with publish(path) as temporary:
-                    temporary.write_text(json.dumps(best), encoding="utf-8")
-            found += [Hypothesis(**each) for each in best]
+            done[start] = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
+            with publish(paths[start]) as temporary:
+                temporary.write_text(json.dumps(done[start]), encoding="utf-8")
             bar.update(len(chunk))
-    return found
+    return [Hypothesis(**each) for start in paths for each in done[start]]
 
 
 def _kept(path: Path) -> list[dict] | None:
