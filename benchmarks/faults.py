@@ -210,11 +210,13 @@ class Tally:
         kills: How many, by what they interrupted.
         recoveries: Runs that could not read DVC's files and needed :data:`RECOVERY`.
         evidence: Of each round.
+        unrecorded: Kills after a stage had ended, before DVC had recorded it.
         different: Rounds that ended with other bytes, or that DVC would not leave as they are.
     """
 
     kills: Counter[str] = field(default_factory=Counter)
     recoveries: int = 0
+    unrecorded: int = 0
     evidence: list[Evidence] = field(default_factory=list)
     different: int = 0
 
@@ -223,38 +225,45 @@ class Round:
     """One project from nothing to its end, killed on the way."""
 
     def __init__(self, project: Project, tally: Tally) -> None:
-        self.project, self.tally, self.place = project, tally, ""
+        self.project, self.tally, self.place, self.recovered = project, tally, "", False
         self.evidence = Evidence(intervals(project.params))
         tally.evidence.append(self.evidence)
 
     def attempt(self, moment: Moment) -> bool:
         """Run ``dvc repro`` until the moment comes; return whether it ended by itself."""
         before = self.project.locked() or {}
-        process = self.project.start()
-        view = View(self.project, process)
-        while process.poll() is None:
-            view.look()
-            if moment(view):
-                break
-            time.sleep(0.001)
-        if killed := process.poll() is None:
-            _kill_group(process)
+        view, killed = _run_until(moment, self.project)
         after = self.project.locked()
         recorded = {stage for stage, entry in (after or {}).items() if before.get(stage) != entry}
         log = self.project.printed()
         self.evidence.add(log, recorded if before else set())
         if killed:
-            self.place = _place(view, after is not None)
+            self.place, self.recovered = _place(view, after is not None), False
             self.tally.kills[self.place] += 1
-        elif process.returncode:
+            ended = bool(view.ends) and not view.running
+            self.tally.unrecorded += ended and view.stage not in self.evidence.finished
+        elif view.process.returncode:
             self._recover(log)
-        return not killed and process.returncode == 0
+        return not killed and view.process.returncode == 0
 
     def _recover(self, log: str) -> None:
-        if not UNREADABLE.search(log):
+        if self.recovered or not UNREADABLE.search(log):
             raise click.ClickException(f"dvc repro failed, unkilled:\n{log[-2000:]}")
         _run(["bash", "-c", RECOVERY], self.project.folder)
-        self.tally.recoveries += 1
+        self.tally.recoveries, self.recovered = self.tally.recoveries + 1, True
+
+
+def _run_until(moment: Moment, project: Project) -> tuple[View, bool]:
+    """Run DVC until it ends or the moment comes; return what was seen and whether it was killed."""
+    process = project.start()
+    view = View(project, process)
+    while process.poll() is None and not moment(view):
+        time.sleep(0.001)
+        view.look()
+    killed = process.poll() is None
+    if killed:
+        _kill_group(process)
+    return view, killed
 
 
 def _place(view: View, lock_is_whole: bool) -> str:
@@ -329,6 +338,7 @@ def table(tally: Tally) -> tuple[str, bool]:
     rows = [
         ("kills", tally.kills.total()),
         *((f"  {place}", count) for place, count in sorted(tally.kills.items())),
+        ("  of them after a stage had ended, before DVC recorded it", tally.unrecorded),
         ("runs that needed the recovery", tally.recoveries),
         ("bars that went on after a kill", len(lost)),
         ("most steps that one of them had lost", max(lost, default=0)),
