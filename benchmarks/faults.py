@@ -240,7 +240,7 @@ class Round:
         if killed:
             self.place, self.recovered = _place(view, after is not None), False
             self.tally.kills[self.place] += 1
-            ended = bool(view.ends) and not view.running
+            ended = view.ends[-1:] > [view.stage_began]
             self.tally.unrecorded += ended and view.stage not in self.evidence.finished
         elif view.process.returncode:
             self._recover(log)
