@@ -12,6 +12,24 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
+"""The folder that holds this package and ``stages``."""
+
+_READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
+"""Reads all of params.yaml for every stage; what a stage reads of it is compared by value."""
+
+
+def stage_code(stage: str, described: Iterable[str] = ()) -> str:
+    """Return the fingerprints of the modules that ``stages/<stage>.py`` imports.
+
+    Args:
+        stage: Name of the stage, such as ``train``.
+        described: Further modules, relative to the root: those that say what a value of
+            params.yaml means, where values are compared before they are read.
+    """
+    starts = [ROOT / "stages" / f"{stage}.py", *(ROOT / module for module in described)]
+    return fingerprints(starts, ROOT, _READER)
+
 
 def fingerprints(
     starts: Iterable[Path], root: Path, left_out: frozenset[Path] = frozenset()

@@ -1,17 +1,39 @@
-"""Publish an artefact whole or not at all, and keep what a killed stage had done.
+"""Publish an artefact whole or not at all, and lose nothing that a killed stage had done.
 
-Every stage writes its outputs through :func:`publish`; long stages keep their unfinished work in
+Every stage writes its outputs through :func:`publish`; long stages keep their work in
 :func:`resume_folder`, outside DVC's outputs, because DVC deletes outputs before a run and its
 ``persist`` flag would reuse stale work after a code change.
+
+A stage is done when DVC has written it into dvc.lock, some moments after the stage has ended. Until
+then a kill makes DVC run it again. So its work stays after it is published
+(:func:`keep_until_recorded`): a second run under the same identity finds it whole, and publishes
+without an update. It goes when a later stage finds the stage in dvc.lock, written since, with these
+outputs. Work of runs without DVC is never recorded; of each stage there is one folder at most, and
+to delete ``.resume`` is always safe.
+
+DVC writes dvc.lock in place, so a kill may cut it off, anywhere. Whole lines that remain would be
+a valid lock in which later stages have never run, and ``dvc repro`` would delete their outputs. So
+the line ``schema``, without which DVC refuses a lock, is put at its end, where DVC leaves it, and
+each stage keeps a copy of the lock before DVC writes it anew: README, "After a kill".
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from pipeline_lib.fingerprints import stage_code
+
+_HOME = Path(".resume")
+_LOCK, _KEPT_LOCK = Path("dvc.lock"), _HOME / "dvc.lock"
+_END_OF_LOCK = "schema: '2.0'\n"
+_PUBLISHED = "published.json"
 
 
 @contextmanager
@@ -20,52 +42,53 @@ def publish(path: Path) -> Iterator[Path]:
 
     The caller creates a file or a folder at the yielded path. Everything is flushed to disk before
     the rename, so ``path`` is either the complete new artefact or what it was before. If the block
-    raises, the temporary is removed; after ``kill -9`` the next call removes it.
+    raises, the temporary is removed; after ``kill -9`` the next call removes it. Files and folders
+    get the permissions of the umask, whatever wrote them.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.partial")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove(temporary)
-    try:
+    _keep_lock()
+    with _replace(Path(path)) as temporary:
         yield temporary
-        _flush(temporary)
-        if path.is_dir():  # os.replace cannot replace a folder that has content
-            _remove(path)
-        os.replace(temporary, path)
-        _fsync(path.parent)
-    except BaseException:
-        _remove(temporary)
-        raise
 
 
 def resume_folder(stage: str, identity: object) -> Path:
-    """Return the folder that holds the unfinished work of ``stage`` for exactly this ``identity``.
+    """Return the folder that holds the work of ``stage`` for exactly this ``identity``.
 
     Args:
-        stage: Name of the stage instance, such as ``features@world_lite0``.
-        identity: JSON-serialisable description of everything the result depends on: settings,
-            input hashes, the version of the algorithm. Work left under any other identity of the
-            same stage is deleted: it can never be used again.
+        stage: Name of the stage instance as in dvc.lock, such as ``features@world_lite0``.
+        identity: JSON-serialisable description of everything the result depends on beside the
+            code that the stage imports: settings, input hashes, versions of libraries. Work left
+            under any other identity of the same stage is deleted: it can never be used again.
 
-    The caller deletes the folder (:func:`discard`) once the result is published.
+    The caller hands the folder to :func:`keep_until_recorded` once the result is published.
     """
-    text = json.dumps([identity, _source_sha256()], sort_keys=True, ensure_ascii=False)
-    home = Path(".resume") / stage
-    folder = home / hashlib.sha256(text.encode()).hexdigest()[:32]
-    if home.is_dir():
-        for other in home.iterdir():
+    _keep_lock()
+    code = stage_code(stage.partition("@")[0])
+    text = json.dumps([identity, code], sort_keys=True, ensure_ascii=False)
+    folder = _HOME / stage / hashlib.sha256(text.encode()).hexdigest()[:32]
+    if folder.parent.is_dir():
+        for other in folder.parent.iterdir():
             if other != folder:
-                _remove(other)
+                _drop(other)
     folder.mkdir(parents=True, exist_ok=True)
+    if (folder / _PUBLISHED).is_file():
+        print(
+            f"{stage}: was finished, but DVC has not recorded it. Its work is published again; to "
+            f"do it anew, delete {folder}",
+            file=sys.stderr,
+        )
     return folder
 
 
-def discard(folder: Path) -> None:
-    """Delete a resume folder, and its parents as far as they are empty."""
-    _remove(folder)
-    for parent in (folder.parent, folder.parent.parent):
-        if parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
+def keep_until_recorded(folder: Path, outputs: Iterable[Path]) -> None:
+    """Mark the work in a resume folder as published; it goes when DVC has recorded the stage.
+
+    Args:
+        folder: Of :func:`resume_folder`.
+        outputs: Published files of the stage, by whose content its record is recognised.
+    """
+    digests = {path.as_posix(): _md5(path) for path in outputs}
+    with publish(folder / _PUBLISHED) as temporary:
+        temporary.write_text(json.dumps(digests), encoding="utf-8")
 
 
 def file_sha256(path: Path) -> str:
@@ -83,15 +106,81 @@ def tree_sha256(path: Path) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _source_sha256() -> str:
-    modules = sorted(Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256("".join(map(file_sha256, modules)).encode()).hexdigest()
+def _keep_lock() -> None:
+    """Copy dvc.lock, which DVC writes only when this stage has ended, and drop recorded work."""
+    if "DVC_STAGE" not in os.environ:
+        return
+    new = f"{_END_OF_LOCK}stages: {{}}\n"
+    text = _LOCK.read_text(encoding="utf-8") if _LOCK.exists() else new
+    if text.startswith(_END_OF_LOCK):
+        text = text.removeprefix(_END_OF_LOCK) + _END_OF_LOCK
+        _write(_LOCK, text)
+    written = _LOCK.stat().st_mtime_ns
+    is_whole = text.endswith(_END_OF_LOCK)  # another DVC may be writing it
+    if is_whole and not (_KEPT_LOCK.exists() and _KEPT_LOCK.stat().st_mtime_ns == written):
+        _write(_KEPT_LOCK, text)
+        os.utime(_KEPT_LOCK, ns=(written, written))
+        _drop_recorded_work()
+
+
+def _drop_recorded_work() -> None:
+    markers = list(_HOME.glob(f"*/*/{_PUBLISHED}"))
+    stages = YAML(typ="safe").load(_KEPT_LOCK)["stages"] if markers else {}
+    for marker in markers:
+        outputs = stages.get(marker.parent.parent.name, {}).get("outs", [])
+        recorded = {output["path"]: output.get("md5") for output in outputs}
+        published = json.loads(marker.read_text(encoding="utf-8"))
+        # A lock from before may name the same outputs, of other code.
+        written_since = _KEPT_LOCK.stat().st_mtime_ns > marker.stat().st_mtime_ns
+        if written_since and published.items() <= recorded.items():
+            _drop(marker.parent)
+
+
+def _drop(folder: Path) -> None:
+    """Delete a resume folder; what a kill leaves of it is never taken for all of it."""
+    dropped = _HOME / f".dropped-{os.getpid()}"
+    for each in _HOME.glob(".dropped-*"):  # by a killed run
+        shutil.rmtree(each, ignore_errors=True)
+    os.rename(folder, dropped)
+    shutil.rmtree(dropped, ignore_errors=True)
+    if not any(folder.parent.iterdir()):
+        folder.parent.rmdir()
+
+
+def _write(path: Path, text: str) -> None:
+    with _replace(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _replace(path: Path) -> Iterator[Path]:
+    temporary = path.with_name(f".{path.name}.partial")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove(temporary)
+    try:
+        yield temporary
+        _flush(temporary)
+        if path.is_dir():  # os.replace cannot replace a folder that has content
+            _remove(path)
+        os.replace(temporary, path)
+        _fsync(path.parent)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _md5(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
 
 
 def _flush(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
+    mask = os.umask(0)
+    os.umask(mask)
     for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
         _fsync(item)
 
 

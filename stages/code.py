@@ -5,13 +5,9 @@ from pathlib import Path
 import click
 from ruamel.yaml import YAML
 
-from pipeline_lib.fingerprints import fingerprints
+from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import PARAMS, Settings, modules_of
-
-ROOT = Path(__file__).resolve().parent.parent
-READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
-"""Reads all of params.yaml for every stage; DVC compares the values of the stage's sections."""
 
 
 @click.command(help=__doc__)
@@ -24,9 +20,7 @@ def main() -> None:
         folder.mkdir()
         for name in blocks.keys() - {"code"}:
             described = modules_of(_sections(blocks[name].get("do", blocks[name])))
-            starts = [ROOT / "stages" / f"{name}.py", *(ROOT / module for module in described)]
-            text = fingerprints(starts, ROOT, READER)
-            (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+            (folder / f"{name}.txt").write_text(stage_code(name, described), encoding="utf-8")
 
 
 def _sections(block: dict) -> set[str]:

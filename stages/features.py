@@ -6,7 +6,7 @@ import click
 
 from pipeline_lib.contract.tables import read_images
 from pipeline_lib.images.extraction import extract
-from pipeline_lib.publishing import discard, resume_folder
+from pipeline_lib.publishing import keep_until_recorded, resume_folder
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
@@ -19,8 +19,9 @@ def main(name: str) -> None:
     images = read_images(Path(f"data/images/{extractor.dataset}.parquet"))
     identity = [extractor.model_dump(), images.to_dict("list")]
     resume = resume_folder(f"features@{name}", identity)
-    extract(images, Path(extractor.images), extractor, Path(f"data/features/{name}.h5"), resume)
-    discard(resume)
+    output = Path(f"data/features/{name}.h5")
+    extract(images, Path(extractor.images), extractor, output, resume)
+    keep_until_recorded(resume, [output])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
-from pipeline_lib.publishing import discard, publish, resume_folder, tree_sha256
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
@@ -59,25 +59,24 @@ def main(name: str) -> None:
     )
     dim, tested = train.features.shape[1], tested_pairs(lexicon, recipe.languages)
     validate = partial(validation_scores, corpus=val, tested=tested)
-    histories = []
+    histories, resume = [], resume_folder(f"train@{name}", identity)
     with publish(Path(f"data/models/{name}")) as models:
         for seed in recipe.seeds:
-            resume = resume_folder(f"train@{name}-seed-{seed}", identity)
             model = start_model(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
             )
             model = model.to_best_device()
             label = f"{name} seed {seed} on {model.device.type} in {model.precision}"
-            history = fit(model, train, validate, seed, resume, label)
+            history = fit(model, train, validate, seed, resume / f"seed-{seed}", label)
             model.save(models / f"seed-{seed}", preprocessing)
             histories.append(pd.DataFrame(history).assign(seed=seed))
-    with publish(Path(f"metrics/recipes/{name}/training.csv")) as path:
+    curve = Path(f"metrics/recipes/{name}/training.csv")
+    with publish(curve) as path:
         pd.concat(histories).to_csv(path, index=False)
     with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
         described = {"parameters": parameter_counts(model), "precision": model.precision}
         path.write_text(json.dumps(described, indent=1) + "\n")
-    for seed in recipe.seeds:
-        discard(resume_folder(f"train@{name}-seed-{seed}", identity))
+    keep_until_recorded(resume, [curve])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.models.translator import Translator
-from pipeline_lib.publishing import discard, file_sha256, publish, resume_folder
+from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import (
@@ -58,7 +58,8 @@ def main(name: str) -> None:
         translator.save(folder)
         seen = json.dumps(images_seen(pairs), indent=0)
         (folder / "images.json").write_text(seen + "\n", encoding="utf-8")
-    with publish(Path(f"metrics/translators/{name}.csv")) as path:
+    curve = Path(f"metrics/translators/{name}.csv")
+    with publish(curve) as path:
         pd.DataFrame(history).to_csv(path, index=False)
     interval = settings.evaluations.retrieval.model_dump(include={"confidence", "seed"})
     resamples = settings.evaluations.retrieval.bootstrap_samples
@@ -70,7 +71,7 @@ def main(name: str) -> None:
     }
     with publish(Path(f"metrics/translators/{name}.json")) as path:
         path.write_text(to_json(metrics), encoding="utf-8")
-    discard(resume)
+    keep_until_recorded(resume, [curve])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pandas as pd
 
 from pipeline_lib.contract.tables import read_captions, read_images, write_captions, write_images
 from pipeline_lib.contract.translations import write_translations
-from pipeline_lib.publishing import discard, resume_folder
+from pipeline_lib.publishing import keep_until_recorded, resume_folder
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.engines import build_engine
@@ -45,8 +45,9 @@ def main(name: str) -> None:
     )
     write_captions(pd.concat([captions, rows]), Path(f"data/captions/{name}.parquet"))
     write_images(images, Path(f"data/images/{name}.parquet"))
-    write_translations(origin, Path(f"data/translations/{name}.parquet"))
-    discard(resume)
+    output = Path(f"data/translations/{name}.parquet")
+    write_translations(origin, output)
+    keep_until_recorded(resume, [output])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from graph import ROOT
 from PIL import Image
 
 from pipeline_lib.contract.features import read_features
@@ -259,6 +261,21 @@ def test_work_is_done_again_where_something_changed(
     resumed = run(photos, settings)
     assert len(encoded) == expected
     assert resumed.read_bytes() == run(photos, settings, "new").read_bytes()
+
+
+@pytest.mark.parametrize(("line", "batches"), [("# Why.", 0), ("SIDE = 1", 3)])
+def test_work_is_done_again_only_for_code_that_does_something_else(
+    photos, run, tmp_path, encoded, monkeypatch, line, batches
+):
+    run(photos, Settings())
+    shutil.copytree(ROOT / "pipeline_lib", tmp_path / "pipeline_lib")
+    with open(tmp_path / "pipeline_lib" / "images" / "decoding.py", "a") as module:
+        module.write(f"{line}\n")
+    monkeypatch.setattr(extraction, "ROOT", tmp_path)
+    monkeypatch.setattr(extraction, "__file__", str(tmp_path / "pipeline_lib/images/extraction.py"))
+    del encoded[:]
+    run(photos, Settings())
+    assert len(encoded) == batches
 
 
 def test_store_ignores_half_written_keys(tmp_path):

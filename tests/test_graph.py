@@ -102,6 +102,13 @@ def test_locks_know_no_stage_of_the_past(study):
     assert set(locked) <= current
 
 
+@pytest.mark.parametrize("study", [".", "studies/flickr8k", "studies/multi30k"])
+def test_locks_end_with_what_dvc_refuses_them_without(study):
+    # Cut off by a kill, a lock that begins with it could pass for one with fewer stages.
+    lines = (ROOT / study / "dvc.lock").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if line.startswith("schema")] == lines[-1:]
+
+
 @pytest.mark.parametrize("study", ["flickr8k", "multi30k", "coco"])
 def test_studies_are_dvc_projects_that_share_the_cache(study):
     folder = ROOT / "studies" / study / ".dvc"

@@ -1,12 +1,18 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from dvc.dvcfile import Lockfile
+from dvc.exceptions import DvcException
+from dvc.repo import Repo
+from graph import ROOT
+from ruamel.yaml import YAML
 
-from pipeline_lib.publishing import discard, publish, resume_folder
+from pipeline_lib.publishing import publish, resume_folder
 
 
 def test_publishes_a_file_and_replaces_the_old_one(tmp_path):
@@ -73,7 +79,162 @@ def test_resume_folder_is_kept_for_the_same_identity_only(tmp_path, monkeypatch)
     changed = resume_folder("train@a", {"rate": 3, "seed": 2})
     assert changed != first
     assert not first.exists()
-    discard(changed)
+    assert {path.name for path in (tmp_path / ".resume").iterdir()} == {"train@a", "train@b"}
     assert other.exists()
-    discard(other)
-    assert not (tmp_path / ".resume").exists()
+
+
+@pytest.mark.parametrize("writable", ["rw-rw-r--", "rw-------"])
+def test_permissions_are_those_of_the_umask_whatever_wrote(tmp_path, writable):
+    """safetensors, for one, writes through a temporary file that only its owner may read."""
+    umask = {"rw-rw-r--": 0o002, "rw-------": 0o077}[writable]
+    before = os.umask(umask)
+    try:
+        with publish(tmp_path / "model") as folder:
+            folder.mkdir(0o700)
+            (folder / "weights").touch(0o600)
+        (tmp_path / "plain").touch()
+        (tmp_path / "folder").mkdir()
+    finally:
+        os.umask(before)
+    for published, plain in (("model", "folder"), ("model/weights", "plain")):
+        assert (tmp_path / published).stat().st_mode == (tmp_path / plain).stat().st_mode
+
+
+EDITS = {
+    "nothing": ("training/loop.py", "", "", True),
+    "a comment in a module that it does not import": ("reporting/svg.py", "", "# Why.\n", True),
+    "what such a module does": ("reporting/svg.py", "", "SIDE = 1\n", True),
+    "a comment": ("training/loop.py", "", "# Why.\n", True),
+    "what it does": ("training/loop.py", "progress.update += 1", "progress.update += 2", False),
+    "what a module far below does": ("models/gru.py", "", "SIDE = 1\n", False),
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout")
+    for package in ("pipeline_lib", "stages"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pyc*"))
+    return folder
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_work_is_kept_unless_the_code_of_the_stage_does_something_else(checkout, edit):
+    name, old, new, kept = EDITS[edit]
+    assert _folder_in(checkout) == _folder_in(checkout)
+    path, before = checkout / "pipeline_lib" / name, _folder_in(checkout)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1) if old else text + new, encoding="utf-8")
+    try:
+        assert (_folder_in(checkout) == before) is kept
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def _folder_in(checkout):
+    code = "from pipeline_lib.publishing import resume_folder; print(resume_folder('train@a', 1))"
+    run = [sys.executable, "-c", code]
+    return subprocess.run(run, cwd=checkout, capture_output=True, text=True, check=True).stdout
+
+
+# Under DVC
+
+STAGE = """
+import os, signal, sys
+from pathlib import Path
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
+
+stage, output = sys.argv[1], Path(sys.argv[1] + ".txt")
+resume = resume_folder(stage, Path("in.txt").read_text())
+if not (resume / "work").exists():
+    with open("updates", "a") as file:
+        file.write(f"{stage} ")
+    with publish(resume / "work") as temporary:
+        temporary.write_text("the same whatever goes in")
+with publish(output) as temporary:
+    temporary.write_text((resume / "work").read_text())
+keep_until_recorded(resume, [output])
+if Path("kill").exists() and Path("kill").read_text() == stage:
+    Path("kill").unlink()
+    os.killpg(0, signal.SIGKILL)
+"""
+GRAPH = """
+stages:
+  train:
+    foreach: [a, b]
+    do:
+      cmd: python stage.py train@${item}
+      deps: [in.txt]
+      outs: [{"train@${item}.txt": {cache: false}}]
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that runs ``dvc repro`` on two stages and says which made an update."""
+    monkeypatch.chdir(tmp_path)
+    Repo.init(no_scm=True).close()
+    (tmp_path / "stage.py").write_text(STAGE)
+    (tmp_path / "dvc.yaml").write_text(GRAPH)
+    (tmp_path / "in.txt").write_text("1")
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PATH": path}
+
+    def repro(*options, kill="", change=""):
+        (tmp_path / "kill").write_text(kill)
+        (tmp_path / "updates").write_text("")
+        if change:
+            (tmp_path / "in.txt").write_text(change)
+        command = [sys.executable, "-m", "dvc", "repro", *options]
+        run = subprocess.run(command, env=environment, start_new_session=True, capture_output=True)
+        assert run.returncode == (-signal.SIGKILL if kill else 0), run.stderr
+        return (tmp_path / "updates").read_text().split()
+
+    return repro
+
+
+def works(folder):
+    return {path.name for path in (folder / ".resume").iterdir() if path.is_dir()}
+
+
+def test_finished_work_stays_until_dvc_has_recorded_the_stage(project, tmp_path):
+    assert project(kill="train@a") == ["train@a"]
+    assert project() == ["train@b"], "train@a was finished: only its publication was to be redone"
+    assert works(tmp_path) == {"train@b"}, "dvc.lock had train@a when train@b began"
+    # dvc.lock names the same outputs from the run before.
+    assert project(change="2", kill="train@a") == ["train@a"]
+    assert project() == ["train@b"]
+    assert project("--force", "train@b") == ["train@b"], "it was recorded, and is asked for anew"
+
+
+def test_dvc_refuses_a_lock_that_a_kill_cut_off_and_the_kept_one_has_all_before(project, tmp_path):
+    project()
+    lock, kept = tmp_path / "dvc.lock", tmp_path / ".resume" / "dvc.lock"
+    whole = lock.read_text()
+    repo = Repo()
+    assert Lockfile(repo, "dvc.lock").load()["stages"].keys() == {"train@a", "train@b"}
+    for length in range(len(whole) - 1):  # the last character is the end of the line
+        lock.write_text(whole[:length])
+        with pytest.raises(DvcException):
+            Lockfile(repo, "dvc.lock").load()
+    shutil.copy2(kept, lock)
+    assert Lockfile(repo, "dvc.lock").load()["stages"].keys() == {"train@a"}
+    assert project() == [], "train@b, whose record was cut off, has its work"
+    assert lock.read_text() == whole
+
+
+@pytest.mark.parametrize("lock", ["schema: '2.0'\nstages:\n  train:\n    cmd: train\n", None])
+def test_a_lock_gets_its_mark_at_the_end_before_a_stage_publishes(tmp_path, monkeypatch, lock):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_STAGE", "train")
+    if lock:
+        (tmp_path / "dvc.lock").write_text(lock)
+    with publish(tmp_path / "out") as path:
+        path.touch()
+    text = (tmp_path / "dvc.lock").read_text()
+    assert text.splitlines()[-1] == "schema: '2.0'"
+    assert YAML(typ="safe").load(text) == (
+        YAML(typ="safe").load(lock) if lock else {"schema": "2.0", "stages": {}}
+    )
+    assert (tmp_path / ".resume" / "dvc.lock").read_text() == text

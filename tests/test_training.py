@@ -187,6 +187,11 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
     assert history == expected
 
 
+def _flip_a_bit(whole):
+    middle = len(whole) // 2
+    return whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+
+
 def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
     """One run is killed in another process and continued in this one."""
     code = (
@@ -207,6 +212,19 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
     resumed, history = train(tmp_path, max_epochs=40)
     assert history == expected
     assert torch.equal(weights(resumed), weights(whole))
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-1000], lambda whole: b"", _flip_a_bit])
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, damage, capsys):
+    whole, expected = train(tmp_path)
+    checkpoint = tmp_path / "checkpoint.pt"
+    checkpoint.write_bytes(damage(checkpoint.read_bytes()))
+    capsys.readouterr()
+    again, history = train(tmp_path)
+    said = [line for line in capsys.readouterr().err.splitlines() if "checkpoint" in line]
+    assert said == [f"{checkpoint}: the checkpoint is damaged: the run begins anew"]
+    assert history == expected
+    assert torch.equal(weights(again), weights(whole))
 
 
 def test_a_nan_loss_stops_the_run(tmp_path):

@@ -172,6 +172,18 @@ def test_an_interrupted_translation_does_no_chunk_twice(tmp_path, monkeypatch):
     assert [text for chunk in first[:2] + second for text in chunk] == sentences
 
 
+def test_damaged_translations_are_made_anew(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(translate_module, "CHUNK", 3)
+    sentences = distinct_sentences(captions())
+    expected = translate_sentences(shouting([]), sentences, tmp_path, "toy")
+    damaged = tmp_path / "000000003.json"
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    anew = []
+    assert translate_sentences(shouting(anew), sentences, tmp_path, "toy") == expected
+    assert anew == [sentences[3:6]]
+    assert f"{damaged}: these translations are damaged" in capsys.readouterr().err
+
+
 def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):
     table, chosen = captions(), settings()
     originals = captions_to_translate(table, chosen)

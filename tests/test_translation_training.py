@@ -156,6 +156,15 @@ def test_a_killed_run_continues_to_the_same_weights(tmp_path):
         assert torch.equal(value, resumed.state_dict()[name]), name
 
 
+def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, capsys):
+    changes = {"max_updates": 4, "validate_every_updates": 2}
+    expected = fit(Translator(recipe("transformer", **changes), toy_subwords()), tmp_path)
+    checkpoint = tmp_path / "checkpoint.pt"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
+    assert fit(Translator(recipe("transformer", **changes), toy_subwords()), tmp_path) == expected
+    assert f"{checkpoint}: the checkpoint is damaged" in capsys.readouterr().err
+
+
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
     translator = Translator(recipe("transformer"), toy_subwords())
     translator.network.words.weight.data[:] = float("nan")

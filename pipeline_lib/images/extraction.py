@@ -17,6 +17,7 @@ from tqdm import tqdm
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import check_images
+from pipeline_lib.fingerprints import ROOT, fingerprints
 from pipeline_lib.images.backbones import BACKBONES, load_encoder
 from pipeline_lib.images.batches import FeatureStore, load_batches
 from pipeline_lib.images.decoding import decode
@@ -204,8 +205,6 @@ def _batch_keys(
 
 def _computation() -> list[object]:
     """Return what else decides a feature's last bits: our code, the libraries', the threads."""
-    code = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        code.update(path.read_bytes())
+    code = fingerprints([Path(__file__).resolve()], ROOT)
     libraries = [version(package) for package in _COMPUTING_PACKAGES]
-    return [code.hexdigest(), libraries, torch.get_num_threads(), len(os.sched_getaffinity(0))]
+    return [code, libraries, torch.get_num_threads(), len(os.sched_getaffinity(0))]

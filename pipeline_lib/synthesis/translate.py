@@ -1,6 +1,7 @@
 """Captions of one language into another, beside the originals, in batches that survive a kill."""
 
 import json
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -48,18 +49,28 @@ def translate_sentences(
         The best translation of each sentence.
     """
     engine.check(sentences)
-    found: list[Hypothesis] = []
-    with tqdm(total=len(sentences), unit="sentence", desc=label) as bar:
-        for start in range(0, len(sentences), CHUNK):
+    paths = {start: resume / f"{start:09d}.json" for start in range(0, len(sentences), CHUNK)}
+    done = {start: best for start, path in paths.items() if (best := _kept(path)) is not None}
+    count = sum(map(len, done.values()))
+    with tqdm(total=len(sentences), initial=count, unit="sentence", desc=label) as bar:
+        for start in sorted(paths.keys() - done.keys()):
             chunk = sentences[start : start + CHUNK]
-            path = resume / f"{start:09d}.json"
-            if not path.is_file():
-                best = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
-                with publish(path) as temporary:
-                    temporary.write_text(json.dumps(best), encoding="utf-8")
-            found += [Hypothesis(**each) for each in json.loads(path.read_text(encoding="utf-8"))]
+            done[start] = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
+            with publish(paths[start]) as temporary:
+                temporary.write_text(json.dumps(done[start]), encoding="utf-8")
             bar.update(len(chunk))
-    return found
+    return [Hypothesis(**each) for start in paths for each in done[start]]
+
+
+def _kept(path: Path) -> list[dict] | None:
+    """Return what an earlier run wrote, or None where it is to be done, anew if it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        print(f"{path}: these translations are damaged: they are made anew", file=sys.stderr)
+        return None
 
 
 def translated_captions(

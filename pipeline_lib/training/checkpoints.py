@@ -1,6 +1,8 @@
 """Checkpoints of an unfinished run; finished models are saved by the JointSpace."""
 
+import sys
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
 import torch
 
@@ -13,6 +15,25 @@ def save_checkpoint(path: Path, state: dict[str, object]) -> None:
         torch.save(state, temporary)
 
 
-def load_checkpoint(path: Path, device: torch.device) -> dict[str, object]:
-    """Read a run's state onto ``device``: tensors, numbers and strings, never code."""
+def load_checkpoint(path: Path, device: torch.device) -> dict[str, object] | None:
+    """Read a run's state onto ``device``: tensors, numbers and strings, never code.
+
+    Returns:
+        The state, or None where the run begins anew: there is no checkpoint, or it is damaged,
+        which a line on stderr says.
+    """
+    if not path.is_file():
+        return None
+    if not _is_whole(path):
+        print(f"{path}: the checkpoint is damaged: the run begins anew", file=sys.stderr)
+        return None
     return torch.load(path, map_location=device, weights_only=True)
+
+
+def _is_whole(path: Path) -> bool:
+    """Return whether a file is an archive, as torch writes them, with its own checksums."""
+    try:
+        with ZipFile(path) as archive:
+            return archive.testzip() is None
+    except BadZipFile:
+        return False

@@ -116,8 +116,7 @@ class _Run:
         return not patient or progress.update >= self.last_update
 
     def resume_if_possible(self) -> None:
-        if self.checkpoint.is_file():
-            state = load_checkpoint(self.checkpoint, self.model.device)
+        if state := load_checkpoint(self.checkpoint, self.model.device):
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.best_weights = state["best_weights"]

@@ -112,8 +112,7 @@ class _Run:
         return not patient or progress.update >= self.recipe.max_updates
 
     def resume_if_possible(self) -> None:
-        if self.checkpoint.is_file():
-            state = load_checkpoint(self.checkpoint, self.translator.device)
+        if state := load_checkpoint(self.checkpoint, self.translator.device):
             self.translator.load_state_dict(state["translator"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.progress = Progress(**state["progress"])
