@@ -103,6 +103,22 @@ def _every(x: Tensor, dims: list[int] | int | None) -> tuple[int, ...]:
 
 # Functions from basic operations
 
+_CACHED = 2**14
+"""Numbers that stay in a near cache from one operation to the next."""
+
+
+def _in_parts(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Decorate a function of single numbers: it takes some at a time, which stay in the cache."""
+
+    @wraps(function)
+    def in_parts(x: Tensor) -> Tensor:
+        if x.numel() <= _CACHED:
+            return function(x)
+        return torch.cat([function(part) for part in x.reshape(-1).split(_CACHED)]).view(x.shape)
+
+    return in_parts
+
+
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # the first has 21 zero bits
 _EXP_TERMS = [1 / math.factorial(n) for n in range(5, -1, -1)]
@@ -111,6 +127,7 @@ _LOG_TERMS = [2 / n for n in range(21, 0, -2)]
 _ROUND = 1.5 * 2.0**52
 
 
+@_in_parts
 def exp(x: Tensor) -> Tensor:
     """Return e to the power of each number, to a share of 1e-11."""
     x = x.clamp(-708, 709)
@@ -124,6 +141,7 @@ def exp(x: Tensor) -> Tensor:
     return value.view(torch.int64).add_(power).view(torch.float64)
 
 
+@_in_parts
 def log(x: Tensor) -> Tensor:
     """Return the natural logarithm of positive numbers, to 1e-15."""
     bits = x.contiguous().view(torch.int64)
@@ -136,6 +154,7 @@ def log(x: Tensor) -> Tensor:
     return power.mul(_LN2_LOW).add_(value).add_(power.mul_(_LN2_HIGH))
 
 
+@_in_parts
 def cos(x: Tensor) -> Tensor:
     """Return the cosine of angles up to some thousands, to 1e-11."""
     turns = x.mul(1 / math.tau).add_(_ROUND).sub_(_ROUND)
@@ -157,11 +176,13 @@ _COS_TERMS = [(-1) ** n / math.factorial(2 * n) for n in range(6, -1, -1)]
 _DOUBLINGS = 3
 
 
+@_in_parts
 def sigmoid(x: Tensor) -> Tensor:
     """Return 1 / (1 + e^-x)."""
     return exp(x.neg()).add_(1).reciprocal_()
 
 
+@_in_parts
 def tanh(x: Tensor) -> Tensor:
     """Return the hyperbolic tangent, to 1e-11."""
     return exp(x.mul(2)).add_(1).reciprocal_().mul_(-2).add_(1)
@@ -451,10 +472,6 @@ def _depthwise(x: Tensor, weight: Tensor, stride: list[int]) -> Tensor:
             some = slice(first, first + step)
             _add_shifted(windows[image, some], weight[some, 0], y[image, some])
     return y
-
-
-_CACHED = 2**14
-"""Numbers that stay in the nearest cache."""
 
 
 def _add_shifted(windows: Tensor, weight: Tensor, y: Tensor) -> None:
