@@ -1,6 +1,7 @@
 """Train one recipe: a model per seed and its training curve; continues where a kill left it."""
 
 import json
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from pipeline_lib.training.preparation import (
     parameter_counts,
     start_model,
 )
+from pipeline_lib.training.seeds import side_by_side, train_each
 
 
 @click.command(help=__doc__)
@@ -59,23 +61,29 @@ def main(name: str) -> None:
     )
     dim, tested = train.features.shape[1], tested_pairs(lexicon, recipe.languages)
     validate = partial(validation_scores, corpus=val, tested=tested)
-    histories, resume = [], resume_folder(f"train@{name}", identity)
+    resume = resume_folder(f"train@{name}", identity)
     with publish(Path(f"data/models/{name}")) as models:
-        for seed in recipe.seeds:
+
+        def train_seed(seed: int, number: int) -> None:
             model = start_model(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
-            )
-            model = model.to_best_device()
+            ).to_best_device()
             label = f"{name} seed {seed} on {model.device.type} in {model.precision}"
-            history = fit(model, train, validate, seed, resume / f"seed-{seed}", label)
+            kept = resume / f"seed-{seed}"
+            history = fit(model, train, validate, seed, kept, label, number)
             model.save(models / f"seed-{seed}", preprocessing)
-            histories.append(pd.DataFrame(history).assign(seed=seed))
+            described = {"parameters": parameter_counts(model), "precision": model.precision}
+            (kept / "model.json").write_text(json.dumps(described, indent=1) + "\n")
+            pd.DataFrame(history).assign(seed=seed).to_csv(kept / "training.csv", index=False)
+
+        train_each(recipe.seeds, train_seed, side_by_side(recipe))
+    kept = [resume / f"seed-{seed}" for seed in recipe.seeds]
     curve = Path(f"metrics/recipes/{name}/training.csv")
     with publish(curve) as path:
+        histories = [pd.read_csv(folder / "training.csv") for folder in kept]
         pd.concat(histories).to_csv(path, index=False)
     with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
-        described = {"parameters": parameter_counts(model), "precision": model.precision}
-        path.write_text(json.dumps(described, indent=1) + "\n")
+        shutil.copyfile(kept[0] / "model.json", path)
     keep_until_recorded(resume, [curve])
 
 

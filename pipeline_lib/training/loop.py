@@ -48,7 +48,13 @@ class Progress:
 
 
 def fit(
-    model: JointSpace, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
+    model: JointSpace,
+    corpus: Corpus,
+    validate: Validate,
+    seed: int,
+    resume: Path,
+    label: str,
+    line: int = 0,
 ) -> History:
     """Train ``model`` in place by its recipe and leave it with its best weights.
 
@@ -63,6 +69,7 @@ def fit(
         resume: Folder for the checkpoint, written at each validation; a run that finds one there
             continues it and ends with the same weights as an uninterrupted one.
         label: What the progress bar names.
+        line: Where the bar stands, counted from those of seeds that train at the same time.
 
     Returns:
         The history: one row per validation.
@@ -70,23 +77,17 @@ def fit(
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
-    with arithmetic(model.recipe.precision):
-        return _fit(model, corpus.to(model.device, model.dtype), validate, seed, resume, label)
-
-
-def _fit(
-    model: JointSpace, corpus: Corpus, validate: Validate, seed: int, resume: Path, label: str
-) -> History:
-    objective = build_objective(model, corpus, model.recipe, seed)
-    run = _Run(model, objective, validate, seed, resume)
-    run.resume_if_possible()
-    step = model.recipe.batch_size * model.recipe.hidden_dim
-    bar = tqdm(initial=run.progress.update, total=run.last_update, unit="update", desc=label)
-    with cores_for(step), bar:
-        while not run.finished:
-            run.train_until_validation(bar)
-            run.validate_and_keep(bar)
-    model.load_state_dict(run.best_weights)
+    recipe = model.recipe
+    with arithmetic(recipe.precision), cores_for(recipe.batch_size * recipe.hidden_dim):
+        corpus = corpus.to(model.device, model.dtype)
+        run = _Run(model, build_objective(model, corpus, recipe, seed), validate, seed, resume)
+        run.resume_if_possible()
+        done, last = run.progress.update, run.last_update
+        with tqdm(initial=done, total=last, unit="update", desc=label, position=line) as bar:
+            while not run.finished:
+                run.train_until_validation(bar)
+                run.validate_and_keep(bar)
+        model.load_state_dict(run.best_weights)
     return run.progress.history
 
 
