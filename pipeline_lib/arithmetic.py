@@ -443,42 +443,36 @@ def _convolution(
 ) -> Tensor:
     if transposed or set(dilation) != {1}:
         raise NotImplementedError("expected a plain convolution")
-    x = torch.constant_pad_nd(x, [padding[1]] * 2 + [padding[0]] * 2)
-    convolve = _depthwise if groups == x.shape[1] == len(weight) > 1 else _dense
+    # Channels last, so that the numbers of a pixel lie together.
+    x = torch.constant_pad_nd(x.permute(0, 2, 3, 1), [0, 0, *[padding[1]] * 2, *[padding[0]] * 2])
+    convolve = _depthwise if groups == x.shape[3] == len(weight) > 1 else _dense
     y = convolve(x, weight, stride)
-    return y if bias is None else y.add_(bias.view(1, -1, 1, 1))
+    return (y if bias is None else y.add_(bias)).permute(0, 3, 1, 2)
 
 
 def _windows(x: Tensor, weight: Tensor, stride: list[int]) -> Tensor:
-    """Return all windows ``[images, channels, rows, columns, kernel rows, kernel columns]``."""
-    return x.unfold(2, weight.shape[2], stride[0]).unfold(3, weight.shape[3], stride[1])
+    """Return all windows ``[images, rows, columns, channels, kernel rows, kernel columns]``."""
+    return x.unfold(1, weight.shape[2], stride[0]).unfold(2, weight.shape[3], stride[1])
 
 
 def _dense(x: Tensor, weight: Tensor, stride: list[int]) -> Tensor:
     windows = _windows(x, weight, stride)
-    images, channels, rows, columns, *kernel = windows.shape
-    terms = channels * math.prod(kernel)
-    each = windows.permute(0, 1, 4, 5, 2, 3).reshape(images, terms, rows * columns)
-    return product(weight.view(len(weight), terms), each).view(images, -1, rows, columns)
+    terms = math.prod(windows.shape[3:])
+    each = product(windows.reshape(-1, terms), weight.view(-1, terms).T)
+    return each.view(*windows.shape[:3], -1)
 
 
 def _depthwise(x: Tensor, weight: Tensor, stride: list[int]) -> Tensor:
-    """Add the shifted images one after the other, some channels at a time that fit a cache."""
+    """Add the shifted images one after the other, some rows at a time that stay in the cache."""
     windows = _windows(x, weight, stride)
-    y = x.new_empty(windows.shape[:4])
+    kernel = weight[:, 0].permute(1, 2, 0).contiguous()
+    y = x.new_zeros(windows.shape[:4])
     step = max(1, _CACHED // math.prod(y.shape[2:]))
-    for image in range(len(x)):
-        for first in range(0, x.shape[1], step):
-            some = slice(first, first + step)
-            _add_shifted(windows[image, some], weight[some, 0], y[image, some])
+    for image, found in zip(windows, y, strict=True):
+        for some, part in zip(image.split(step), found.split(step), strict=True):
+            for i, j in np.ndindex(*kernel.shape[:2]):
+                part.add_(some[..., i, j] * kernel[i, j])
     return y
-
-
-def _add_shifted(windows: Tensor, weight: Tensor, y: Tensor) -> None:
-    y.zero_()
-    for i in range(weight.shape[1]):
-        for j in range(weight.shape[2]):
-            y.add_(windows[..., i, j] * weight[:, i, j, None, None])
 
 
 def _draw_bits(x: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -585,14 +579,14 @@ _EXACT: dict[str, Callable] = {
 """What replaces an operation of float64; those in place are made of these."""
 
 _COPIES = """
-_embedding_bag _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias as_strided cat clone
-constant_pad_nd copy_ detach detach_ diagonal diagonal_backward diagonal_copy embedding empty
-empty_like expand eye fill fill_ flip full full_like gather index index_copy_ index_fill_ index_put_
-index_select lift_fresh masked_fill masked_fill_ masked_select new_empty new_empty_strided new_full
-new_ones new_zeros ones ones_like permute rand repeat scalar_tensor scatter_ select select_backward
-set_ slice slice_backward split split_with_sizes squeeze squeeze_ stack t t_ take transpose
-transpose_ unbind unfold unfold_backward unsafe_split unsqueeze unsqueeze_ view where zero_ zeros
-zeros_like
+_embedding_bag _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias as_strided as_strided_
+cat clone constant_pad_nd copy_ detach detach_ diagonal diagonal_backward diagonal_copy embedding
+empty empty_like expand eye fill fill_ flip full full_like gather index index_copy_ index_fill_
+index_put_ index_select lift_fresh masked_fill masked_fill_ masked_select new_empty
+new_empty_strided new_full new_ones new_zeros ones ones_like permute rand repeat scalar_tensor
+scatter_ select select_backward set_ slice slice_backward split split_with_sizes squeeze squeeze_
+stack t t_ take transpose transpose_ unbind unfold unfold_backward unsafe_split unsqueeze unsqueeze_
+view where zero_ zeros zeros_like
 """
 _ROUNDED_ONCE = """
 _foreach_add_ _foreach_mul_ abs abs_ clamp clamp_ clamp_max clamp_min clamp_min_ div div_ floor

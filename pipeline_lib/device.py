@@ -7,7 +7,7 @@ import torch
 
 from pipeline_lib.settings.strict import Precision
 
-SMALL = 2**14
+SMALL = 2**16
 """Numbers in the result of an operation below which cores lose more by waiting than they gain."""
 
 TYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}

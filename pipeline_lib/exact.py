@@ -88,6 +88,16 @@ def lengths(vectors: np.ndarray) -> np.ndarray:
     return found
 
 
+def summable(values: np.ndarray, terms: int) -> np.ndarray:
+    """Round numbers ``[n, columns]`` so that float64 adds so many of a column without rounding.
+
+    Whole numbers stay what they are as long as their sums are below 2^53.
+    """
+    exponent = np.frexp(abs(values).max(axis=0, initial=0))[1] + (terms - 1).bit_length()
+    spacing = np.ldexp(1.0, exponent - 53)
+    return np.rint(values / spacing) * spacing
+
+
 def ordered_sum(terms: np.ndarray) -> np.ndarray:
     """Sum over the first axis in one order: the second half is added to the first, again and again.
 

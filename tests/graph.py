@@ -10,7 +10,16 @@ from pipeline_lib.fingerprints import imported_closure
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [
-    {"settings", "contract", "publishing", "device", "exact", "fingerprints"},
+    {
+        "settings",
+        "contract",
+        "publishing",
+        "device",
+        "arithmetic",
+        "exact",
+        "fingerprints",
+        "warm",
+    },
     {"corpora", "images", "text"},
     {"models"},
     {"training"},

@@ -14,6 +14,7 @@ from pipeline_lib.exact import (
     on_grid,
     ordered_sum,
     paired_grid_products,
+    summable,
 )
 from pipeline_lib.synthesis.rounding import Gridded
 
@@ -111,3 +112,14 @@ def test_lengths_are_roots_of_sums_of_squares():
     vectors = unit(600, 9, 7, np.float32) * np.float32(3)
     expected = [fsum(x * x for x in row) ** 0.5 for row in vectors.tolist()]
     np.testing.assert_allclose(lengths(vectors), expected, rtol=1e-15)
+
+
+def test_summable_numbers_add_up_exactly_in_any_order():
+    values = np.random.default_rng(0).normal(size=(1000, 2)) * [1e-3, 1e6]
+    rounded = summable(values, len(values))
+    np.testing.assert_allclose(rounded, values, rtol=0, atol=1e-12 * abs(values).max(axis=0).max())
+    orders = [rounded, rounded[::-1], rounded[np.random.default_rng(1).permutation(1000)]]
+    assert len({order.sum(axis=0).tobytes() for order in orders}) == 1
+    assert rounded[:, 0].sum() == fsum(rounded[:, 0])
+    counts = np.arange(30).reshape(10, 3).astype(float)
+    assert (summable(counts, 10) == counts).all()

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from pipeline_lib.exact import summable
+
 Score = Callable[[np.ndarray], np.ndarray]
 """Scores of summed statistics: ``[draws, statistics] -> [draws]``."""
 
@@ -44,7 +46,7 @@ def bootstrap_totals(statistics: np.ndarray, resamples: int, seed: int) -> np.nd
 
     Two systems that are measured on the same units in the same order share the draws of a seed.
     """
-    statistics = statistics.astype(np.float64)
+    statistics = summable(statistics.astype(np.float64), len(statistics))
     draws = bootstrap_counts(len(statistics), resamples, seed)
     return np.vstack([counts @ statistics for counts in draws])
 
@@ -153,6 +155,7 @@ def randomisation_test(
         )
     moved = statistics_b.astype(np.float64) - statistics_a
     moved = moved[moved.any(axis=1)]
+    moved = summable(moved, len(moved))
     totals = [
         statistics.sum(axis=0, dtype=np.float64) for statistics in (statistics_a, statistics_b)
     ]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, best_device, precision_on
+from pipeline_lib.device import TYPES, best_device, cores_for, precision_on
 from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
 from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
 from pipeline_lib.models.preprocessing import Preprocessing
@@ -112,7 +112,8 @@ class JointSpace(nn.Module):
         Sentences are taken in the order of their length, so that a batch is short or long as one.
         """
         vectors = torch.empty(len(token_ids), self.recipe.embed_dim, dtype=self.dtype)
-        with arithmetic(self.recipe.precision):
+        numbers = batch_size * self.recipe.hidden_dim
+        with arithmetic(self.recipe.precision), cores_for(numbers):
             for rows in lengths.argsort(stable=True).split(batch_size):
                 longest = int(lengths[rows].max())
                 ids = token_ids[rows, :longest].to(self.device)

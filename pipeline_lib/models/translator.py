@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, best_device, precision_on
+from pipeline_lib.device import TYPES, best_device, cores_for, precision_on
 from pipeline_lib.models.beam_search import beam_search
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
@@ -128,7 +128,8 @@ class Translator(nn.Module):
         self, ids: list[list[int]], beam: int, n_best: int, alpha: float
     ) -> list[list[Hypothesis]]:
         longest = torch.tensor([_LONGEST_RATIO * len(each) + _LONGEST_MORE for each in ids])
-        with arithmetic(self.recipe.precision):
+        numbers = len(ids) * beam * self.network.words.embedding_dim
+        with arithmetic(self.recipe.precision), cores_for(numbers):
             best = beam_search(
                 self.network,
                 pad(ids).to(self.device),

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pipeline_lib.arithmetic import exp, log
 from pipeline_lib.exact import ordered_sum
-from pipeline_lib.synthesis.exponentials import log, power_of_two
 from pipeline_lib.synthesis.neighbours import (
     Neighbours,
     exact_tiles,
@@ -28,7 +28,6 @@ from pipeline_lib.synthesis.rounding import Gridded
 _EDGES = 2**20
 """Pairs that become Python numbers at a time."""
 
-_LOG2_E = 1.4426950408889634
 
 _POWER_BITS = 40
 """Of a power after the binary point; 64-bit integers add 2^23 of them."""
@@ -84,8 +83,8 @@ def inverted_softmax(borrowing: Tensor, lent: Tensor, temperature: float) -> Mat
     highest = nearest(lent, borrowing, 1).scores[:, 0].to(lent.device)
     total = torch.zeros(len(lent), dtype=torch.int64, device=lent.device)
     for _, columns, tile in exact_tiles(borrowing, lent):
-        for strip in tile.sub_(highest[columns]).mul_(_LOG2_E / temperature).split(_STRIP):
-            powers = power_of_two(strip.clamp_(min=-2 * _POWER_BITS)).mul_(2.0**_POWER_BITS)
+        for strip in tile.sub_(highest[columns]).mul_(1 / temperature).split(_STRIP):
+            powers = exp(strip).mul_(2.0**_POWER_BITS)
             total[columns] += powers.round_().long().sum(dim=0)
     probabilities = log(total.double() * 2.0**-_POWER_BITS)
     offset = -(highest + temperature * probabilities)

@@ -11,6 +11,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.device import cores_for
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.translation_batches import SentencePairs, TokenBatches
@@ -59,7 +60,8 @@ def fit_translator(
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
-    with arithmetic(translator.recipe.precision):
+    numbers = translator.recipe.batch_tokens * translator.network.words.embedding_dim
+    with arithmetic(translator.recipe.precision), cores_for(numbers):
         return _fit(translator, pairs, validate, resume, label)
 
 
