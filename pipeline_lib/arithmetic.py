@@ -579,32 +579,32 @@ _EXACT: dict[str, Callable] = {
 """What replaces an operation of float64; those in place are made of these."""
 
 _COPIES = """
-_embedding_bag _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias as_strided as_strided_
-cat clone constant_pad_nd copy_ detach detach_ diagonal diagonal_backward diagonal_copy embedding
-empty empty_like expand eye fill fill_ flip full full_like gather index index_copy_ index_fill_
-index_put_ index_select lift_fresh masked_fill masked_fill_ masked_select new_empty
-new_empty_strided new_full new_ones new_zeros ones ones_like permute rand repeat scalar_tensor
-scatter_ select select_backward set_ slice slice_backward split split_with_sizes squeeze squeeze_
-stack t t_ take transpose transpose_ unbind unfold unfold_backward unsafe_split unsqueeze unsqueeze_
-view where zero_ zeros zeros_like
+_embedding_bag _local_scalar_dense _reshape_alias _to_copy _unsafe_view alias arange as_strided cat
+clone constant_pad_nd copy detach diagonal diagonal_backward diagonal_copy diagonal_scatter
+embedding empty empty_like expand eye fill flip full full_like gather index index_copy index_fill
+index_select lift lift_fresh linspace masked_fill masked_scatter masked_select new_empty
+new_empty_strided new_full new_ones new_tensor new_zeros ones ones_like permute rand repeat roll
+scalar_tensor scatter select select_backward select_scatter set slice slice_backward slice_scatter
+split split_with_sizes squeeze stack t take transpose tril triu unbind unfold unfold_backward
+unsafe_split unsqueeze view where zero zeros zeros_like
 """
 _ROUNDED_ONCE = """
-_foreach_add_ _foreach_mul_ abs abs_ clamp clamp_ clamp_max clamp_min clamp_min_ div div_ floor
-hardtanh hardtanh_ maximum minimum mul mul_ neg neg_ reciprocal reciprocal_ relu relu_ round sign
-sqrt sqrt_ threshold_backward
+_foreach_add _foreach_div _foreach_mul _foreach_sub abs ceil clamp clamp_max clamp_min div floor
+fmod hardtanh maximum minimum mul neg reciprocal relu remainder round sgn sign sqrt
+threshold_backward trunc
 """
 _COMPARISONS = """
-_unique2 all amax amin any argmax argmin eq equal ge gt isfinite isinf isnan le lt max min ne
-nonzero searchsorted sort topk unique_dim
+_unique2 all amax amin any argmax argmin argsort bucketize cummax eq equal ge gt isfinite isinf
+isnan kthvalue le logical_not lt max min msort ne nonzero searchsorted sort topk unique_dim
 """
 _SUMS_IN_ORDER = """
-_embedding_bag_dense_backward _embedding_bag_forward_only cumsum embedding_dense_backward index_add
-index_add_ index_put nll_loss_backward scatter_add scatter_add_
+_embedding_bag_dense_backward _embedding_bag_forward_only _index_put_impl cumsum
+embedding_dense_backward index_add index_put nll_loss_backward scatter_add
 """
 """Added row by row, in the order of the rows, whatever the number of threads."""
 
 _PLAIN = frozenset((_COPIES + _ROUNDED_ONCE + _COMPARISONS + _SUMS_IN_ORDER).split())
-"""What is exact as it is."""
+"""What is exact as it is, by its name without the underscore of an operation in place."""
 
 
 class Exact(TorchDispatchMode):
@@ -620,9 +620,10 @@ class Exact(TorchDispatchMode):
     ) -> object:
         """Replace one operation."""
         kwargs, name = kwargs or {}, op.overloadpacket.__name__
-        if name in _PLAIN:
+        out_of_place = name.removesuffix("_")
+        if out_of_place in _PLAIN or op.is_view:
             return op(*args, **kwargs)
-        function = _EXACT.get(name) or _EXACT.get(name.removesuffix("_"))
+        function = _EXACT.get(name) or _EXACT.get(out_of_place)
         if function and _is_float(args):
             _check_types(op, args)
             found = function(*args, **kwargs)
