@@ -33,8 +33,8 @@ _LOG2_E = 1.4426950408889634
 _POWER_BITS = 40
 """Of a power after the binary point; 64-bit integers add 2^23 of them."""
 
-_STRIP = 16
-"""Rows of a tile of which powers are taken at a time: they stay in the cache."""
+_STRIP = 128
+"""Rows of a tile of which powers are taken at a time: enough for all cores."""
 
 
 @dataclass(frozen=True)
