@@ -32,8 +32,8 @@ _EDGES = 2**20
 _POWER_BITS = 40
 """Of a power after the binary point; 64-bit integers add 2^23 of them."""
 
-_STRIP = 16
-"""Rows of a tile of which powers are taken at a time: they stay in the cache."""
+_STRIP = 128
+"""Rows of a tile of which powers are taken at a time: enough for all cores."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from pipeline_lib.device import cores_for
 from pipeline_lib.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
 
 _ROWS = 4096
@@ -21,7 +22,9 @@ class Gridded:
     def __init__(self, vectors: Tensor) -> None:
         """Wrap vectors ``[n, dim]``, float32 or float64, and choose their grids."""
         self.vectors = vectors
-        self._spacing = torch.cat([_spacing(block) for block in vectors.split(_BLOCK)])[:, None]
+        with cores_for(0):  # blocks are small
+            spacings = [_spacing(block) for block in vectors.split(_BLOCK)]
+        self._spacing = torch.cat(spacings)[:, None]
 
     def __len__(self) -> int:
         return len(self.vectors)
