@@ -679,6 +679,8 @@ class Kernels:
         column_sums: Of a matrix.
         sigmoid_: In place.
         tanh_: In place.
+        gates_: In place, the sigmoid of an LSTM's input, forget and output gates and the hyperbolic
+            tangent of its cell's, the third of the four ``[n, 4, dim]``.
         addcmul: ``x + value * a * b`` of ``x, a, b`` and the keyword ``value``.
         sigmoid_backward: From the gradient and the value of a sigmoid to the gradient before it.
         tanh_backward: The same of a hyperbolic tangent.
@@ -689,6 +691,7 @@ class Kernels:
     column_sums: Callable[[Tensor], Tensor]
     sigmoid_: Callable[[Tensor], Tensor]
     tanh_: Callable[[Tensor], Tensor]
+    gates_: Callable[[Tensor], Tensor]
     addcmul: Callable[..., Tensor]
     sigmoid_backward: Callable[[Tensor, Tensor], Tensor]
     tanh_backward: Callable[[Tensor, Tensor], Tensor]
@@ -713,12 +716,27 @@ def _exact_affine(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Ten
     return lambda x: (to_grid(x, bits, 1) @ fixed).add_(bias)
 
 
+def _gates_(x: Tensor) -> Tensor:
+    x[:, :2].sigmoid_()
+    x[:, 2].tanh_()
+    x[:, 3].sigmoid_()
+    return x
+
+
+def _exact_gates_(x: Tensor) -> Tensor:
+    x[:, 2].mul_(2)  # tanh(x) = 2 sigmoid(2 x) - 1
+    x.copy_(sigmoid(x))
+    x[:, 2].mul_(2).sub_(1)
+    return x
+
+
 _FAST_KERNELS = Kernels(
     affine=_affine,
     product=torch.matmul,
     column_sums=lambda x: x.float().sum(dim=0),
     sigmoid_=torch.sigmoid_,
     tanh_=torch.tanh_,
+    gates_=_gates_,
     addcmul=torch.addcmul,
     sigmoid_backward=aten.sigmoid_backward,
     tanh_backward=aten.tanh_backward,
@@ -729,6 +747,7 @@ _EXACT_KERNELS = Kernels(
     column_sums=lambda x: total(x, 0),
     sigmoid_=lambda x: x.copy_(sigmoid(x)),
     tanh_=lambda x: x.copy_(tanh(x)),
+    gates_=_exact_gates_,
     addcmul=_addcmul,
     sigmoid_backward=_sigmoid_backward,
     tanh_backward=_tanh_backward,

@@ -44,9 +44,7 @@ class LSTMStates(torch.autograd.Function):
                 cells_before[now] = cells[previous][parents]
             step = gates[now]
             torch.add(recur(before[now]), inputs[now], out=step)
-            use.sigmoid_(step[:, : 2 * dim])
-            use.tanh_(step[:, 2 * dim : 3 * dim])
-            use.sigmoid_(step[:, 3 * dim :])
+            use.gates_(step.view(-1, 4, dim))
             add, keep, new, show = step.split(dim, dim=1)
             cells[now] = cells_before[now] * keep + add * new
             states[now] = use.tanh_(cells[now].clone()) * show
