@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 
 import numpy as np
 import torch
@@ -607,6 +607,11 @@ _PLAIN = frozenset((_COPIES + _ROUNDED_ONCE + _COMPARISONS + _SUMS_IN_ORDER).spl
 """What is exact as it is, by its name without the underscore of an operation in place."""
 
 
+@cache
+def _is_plain(op: torch._ops.OpOverload) -> bool:
+    return op.overloadpacket.__name__.removesuffix("_") in _PLAIN or op.is_view
+
+
 class Exact(TorchDispatchMode):
     """Within the block PyTorch computes float64 exactly, or raises.
 
@@ -619,11 +624,11 @@ class Exact(TorchDispatchMode):
         self, op: torch._ops.OpOverload, types: tuple, args: tuple = (), kwargs: dict | None = None
     ) -> object:
         """Replace one operation."""
-        kwargs, name = kwargs or {}, op.overloadpacket.__name__
-        out_of_place = name.removesuffix("_")
-        if out_of_place in _PLAIN or op.is_view:
+        kwargs = kwargs or {}
+        if _is_plain(op):
             return op(*args, **kwargs)
-        function = _EXACT.get(name) or _EXACT.get(out_of_place)
+        name = op.overloadpacket.__name__
+        function = _EXACT.get(name) or _EXACT.get(name.removesuffix("_"))
         if function and _is_float(args):
             _check_types(op, args)
             found = function(*args, **kwargs)

@@ -21,8 +21,23 @@ import sys
 import threading
 from pathlib import Path
 
-LIBRARIES = ("click", "h5py", "numpy", "pandas", "pyarrow.parquet", "pydantic", "ruamel.yaml",
-             "torch", "torch._dynamo", "tqdm")  # fmt: skip
+LIBRARIES = (
+    "click",
+    "efficientnet_lite_pytorch",
+    "h5py",
+    "numpy",
+    "pandas",
+    "pyarrow.parquet",
+    "pydantic",
+    "ruamel.yaml",
+    "sacrebleu",
+    "sacremoses",
+    "safetensors.torch",
+    "torch",
+    "torch._dynamo",
+    "torchvision.transforms.v2",
+    "tqdm",
+)
 """What most stages import. SciPy is not among them: its first import chooses its kernels."""
 
 _INTERRUPTED = 130

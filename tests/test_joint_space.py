@@ -4,6 +4,7 @@ import pytest
 import tiny
 import torch
 
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.corpus import build_vocabulary
 
@@ -115,6 +116,24 @@ def test_pooled_languages_share_words_and_separate_ones_do_not():
         made = model(vocabulary=vocabulary)
         en, de = (made.sentence_vectors(IDS, LENGTHS, language) for language in ("en", "de"))
         assert torch.equal(en, de) == same
+
+
+@pytest.mark.parametrize("vocabulary", ["pooled", "per_language"])
+@pytest.mark.parametrize("sharing", ["shared", "per_language"])
+@pytest.mark.parametrize("universal_dim", ["none", 12])
+def test_languages_that_are_read_together_have_the_vectors_of_each(
+    vocabulary, sharing, universal_dim
+):
+    layers = {"recurrent_sharing": sharing, "universal_dim": universal_dim}
+    made = model(vocabulary=vocabulary, precision="f64", projection="shared", **layers)
+    sentences = {"de": (IDS[:2, :3], LENGTHS[:2]), "en": (IDS, LENGTHS)}
+    with arithmetic("f64"):
+        together = made.sentence_vectors_of_all(sentences)
+        apart = {name: made.sentence_vectors(*each, name) for name, each in sentences.items()}
+    assert {name: torch.equal(together[name], apart[name]) for name in apart} == {
+        "de": True,
+        "en": True,
+    }
 
 
 def test_embedding_in_batches_keeps_order():

@@ -120,7 +120,9 @@ def test_a_batch_by_hand():
     )
     model = SimpleNamespace(
         image_vectors=lambda features: features,
-        sentence_vectors=lambda ids, lengths, language: vectors[ids[:, 0]],
+        sentence_vectors_of_all=lambda sentences: {
+            language: vectors[ids[:, 0]] for language, (ids, _) in sentences.items()
+        },
         scores=cosine,
         sentence_encoder=SimpleNamespace(words={}),
     )

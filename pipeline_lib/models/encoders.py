@@ -1,6 +1,7 @@
 """Encoders of images and of sentences into the joint space."""
 
-from itertools import pairwise
+from collections.abc import Mapping
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor, nn
@@ -84,6 +85,38 @@ class SentenceEncoder(nn.Module):
         read = _of(self.recurrent, language)
         states = self.dropout(read(lambda ids: self.embed(ids, language), token_ids, lengths))
         return _of(self.projections, language)(states) if self.projections else states
+
+    def together(self, sentences: Mapping[str, tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+        """Encode token ids and lengths of several languages as :meth:`forward` does each.
+
+        On the CPU a layer that they share reads them all at once, which takes as many steps as the
+        language with the longest sentence, not the sum.
+        """
+        on_cpu = not any(ids.is_cuda for ids, _ in sentences.values())
+        if ALL not in self.recurrent or not on_cpu:
+            return {language: self(*each, language) for language, each in sentences.items()}
+        steps = max(ids.shape[1] for ids, _ in sentences.values())
+        first = [0, *accumulate(self.word_table(k).num_embeddings for k in sentences)]
+        token_ids = torch.cat(
+            [
+                F.pad(ids, (0, steps - ids.shape[1])) + start
+                for (ids, _), start in zip(sentences.values(), first, strict=False)
+            ]
+        )
+        lengths = torch.cat([each for _, each in sentences.values()])
+
+        def embed(types: Tensor) -> Tensor:
+            """Return vectors of ids in ascending order, those of a language after another's."""
+            places = torch.searchsorted(types, torch.tensor(first)).diff().tolist()
+            parts = zip(sentences, types.split(places), first, strict=False)
+            return torch.cat([self.embed(ids - start, language) for language, ids, start in parts])
+
+        states = self.dropout(self.recurrent[ALL](embed, token_ids, lengths))
+        counts = [len(each) for _, each in sentences.values()]
+        return {
+            language: _of(self.projections, language)(own) if self.projections else own
+            for language, own in zip(sentences, states.split(counts), strict=True)
+        }
 
     def embed(self, ids: Tensor, language: str) -> Tensor:
         """Return the vectors of words ``[words]`` as the recurrent layer reads them."""

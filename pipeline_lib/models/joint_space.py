@@ -1,6 +1,7 @@
 """The joint space: a model of images and of sentences in several languages; save and load."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -87,6 +88,13 @@ class JointSpace(nn.Module):
     def sentence_vectors(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
         """Embed sentences ``[sentences, steps]`` as unit vectors ``[sentences, embed_dim]``."""
         return self._unit(self.sentence_encoder(token_ids, lengths, language))
+
+    def sentence_vectors_of_all(
+        self, sentences: Mapping[str, tuple[Tensor, Tensor]]
+    ) -> dict[str, Tensor]:
+        """Embed token ids and lengths of several languages: see :meth:`sentence_vectors`."""
+        states = self.sentence_encoder.together(sentences)
+        return {language: self._unit(vectors) for language, vectors in states.items()}
 
     def _unit(self, vectors: Tensor) -> Tensor:
         unit = F.normalize(vectors, dim=1)

@@ -101,7 +101,8 @@ def neighbourhood_hinge(
     has_one = positive.any(dim=1)
     if not has_one.any():
         return scores.sum() * 0
-    scores, positive, excluded = scores[has_one], positive[has_one], excluded[has_one]
+    if not has_one.all():
+        scores, positive, excluded = scores[has_one], positive[has_one], excluded[has_one]
     hardest = scores.masked_fill(~positive, torch.inf).amin(dim=1)
     return ranking_hinge(scores, hardest, excluded, margin, violations).mean()
 

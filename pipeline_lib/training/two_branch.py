@@ -96,10 +96,9 @@ def _task(
         batch = images[rows]
         chosen = _choose_all(by_language, batch, recipe)
         image_vectors = model.image_vectors(corpus.features[batch.to(corpus.features.device)])
-        vectors = {
-            language: model.sentence_vectors(item.token_ids, item.lengths, language)
-            for language, item in chosen.items()
-        }
+        vectors = model.sentence_vectors_of_all(
+            {language: (item.token_ids, item.lengths) for language, item in chosen.items()}
+        )
         total = sum(
             _matching(model, image_vectors, vectors[language], item.image, recipe)
             for language, item in chosen.items()
