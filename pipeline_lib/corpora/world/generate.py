@@ -1,10 +1,12 @@
 """Generate the world corpus: pictures, captions, graded pairs, lexicons, parallel text, truth."""
 
 import json
+import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 
 from pipeline_lib.contract.problems import raise_problems
@@ -62,9 +64,12 @@ def generate(
     text = parallel_text(parallel, stream("parallel"), choose, held_out, seen)
 
     (folder / "images").mkdir(parents=True)
-    for picture in pictures:
-        image = draw_scene(picture.scene, style, stream(f"drawing/{picture.name}"))
-        image.save(folder / "images" / picture.name, quality=_JPEG_QUALITY)
+    drawings = [
+        (each.scene, style, stream(f"drawing/{each.name}"), folder / "images" / each.name)
+        for each in pictures
+    ]
+    with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
+        pool.starmap(_draw, drawings)
     _write_lines(_caption_lines(pictures), folder / "captions.tsv")
     _write_lines(_truth_lines(pictures), folder / "truth.jsonl")
     if pairs:
@@ -75,6 +80,10 @@ def generate(
             for language in LANGUAGES:
                 path = folder / "parallel" / f"{split}.{language}"
                 _write_lines((line[language] for line in lines), path)
+
+
+def _draw(scene: Scene, style: str, rng: random.Random, path: Path) -> None:
+    draw_scene(scene, style, rng).save(path, quality=_JPEG_QUALITY)
 
 
 def _check(
