@@ -324,6 +324,10 @@ def _sub(a: Tensor, b: Tensor | float, *, alpha: float = 1) -> Tensor:
     return aten.sub(a, b if alpha == 1 else aten.mul(b, alpha))
 
 
+def _index_add_(x: Tensor, dim: int, index: Tensor, rows: Tensor, *, alpha: float = 1) -> Tensor:
+    return x.index_add_(dim, index, rows if alpha == 1 else rows * alpha)
+
+
 def _pow(x: Tensor | float, exponent: Tensor | float) -> Tensor:
     if isinstance(exponent, Tensor):
         return exp(exponent * log(exponent.new_full((), x)))
@@ -566,6 +570,7 @@ _EXACT: dict[str, Callable] = {
     "sub": _sub,
     "pow": _pow,
     "addcmul": _addcmul,
+    "index_add_": _index_add_,
     "addcdiv": _addcdiv,
     "lerp": _lerp,
     "uniform_": _uniform,
@@ -599,7 +604,7 @@ isnan kthvalue le logical_not lt max min msort ne nonzero searchsorted sort topk
 """
 _SUMS_IN_ORDER = """
 _embedding_bag_dense_backward _embedding_bag_forward_only _index_put_impl cumsum
-embedding_dense_backward index_add index_put nll_loss_backward scatter_add
+embedding_dense_backward index_put nll_loss_backward scatter_add
 """
 """Added row by row, in the order of the rows, whatever the number of threads."""
 

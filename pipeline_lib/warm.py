@@ -35,7 +35,7 @@ LIBRARIES = (
     "safetensors.torch",
     "torch",
     "torch._dynamo",
-    "torchvision.transforms.v2",
+    "torchvision",
     "tqdm",
 )
 """What most stages import. SciPy is not among them: its first import chooses its kernels."""

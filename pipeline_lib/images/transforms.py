@@ -1,14 +1,13 @@
 """One decoded image to the crops that a network sees, all in 8 bits.
 
-Resizing is bilinear with antialiasing, as Pillow's, within one grey level.
+Resizing is Pillow's: bilinear with antialiasing.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torchvision.transforms.v2 import functional
+from PIL import Image
 
 from pipeline_lib.images.decoding import check_pixels
 
@@ -75,5 +74,5 @@ def _resize_shorter_side(image: np.ndarray, size: int) -> np.ndarray:
 
 def _resize(image: np.ndarray, height: int, width: int) -> np.ndarray:
     check_pixels(width, height)
-    pixels = torch.from_numpy(image).permute(2, 0, 1)
-    return functional.resize(pixels, [height, width]).permute(1, 2, 0).numpy()
+    # Pillow's integers are the same on every CPU; torchvision's differ by a level without AVX2.
+    return np.asarray(Image.fromarray(image).resize((width, height), Image.Resampling.BILINEAR))
