@@ -18,7 +18,7 @@ as for any other type; gradients go the same way.
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, wraps
 
@@ -27,7 +27,11 @@ import torch
 from torch import Tensor
 from torch._C import DispatchKey
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    _disable_current_modes,
+    _get_current_dispatch_mode,
+)
 
 aten = torch.ops.aten
 
@@ -772,7 +776,8 @@ def made_of_kernels(function: Callable) -> Callable:
 
     @wraps(function)
     def unwatched(*args: object, **kwargs: object) -> object:
-        with _disable_current_modes():
+        watched = isinstance(_get_current_dispatch_mode(), Exact)
+        with _disable_current_modes() if watched else nullcontext():
             return function(*args, **kwargs)
 
     return unwatched

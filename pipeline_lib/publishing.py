@@ -26,8 +26,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from pipeline_lib.fingerprints import stage_code
 
 _HOME = Path(".resume")
@@ -125,7 +123,11 @@ def _keep_lock() -> None:
 
 def _drop_recorded_work() -> None:
     markers = list(_HOME.glob(f"*/*/{_PUBLISHED}"))
-    stages = YAML(typ="safe").load(_KEPT_LOCK)["stages"] if markers else {}
+    if not markers:
+        return
+    from ruamel.yaml import YAML  # where DVC is, and few other things are
+
+    stages = YAML(typ="safe").load(_KEPT_LOCK)["stages"]
     for marker in markers:
         outputs = stages.get(marker.parent.parent.name, {}).get("outs", [])
         recorded = {output["path"]: output.get("md5") for output in outputs}
