@@ -71,9 +71,8 @@ class Training:
         self.taken = [0] * len(self.objective.tasks)
         self.tuned = [p for p in self.model.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self.tuned, lr=recipe.learning_rate, fused=True)
-        self.model.sentence_encoder.register_forward_pre_hook(
-            lambda _encoder, inputs: self.read.append(inputs)
-        )
+        for reader in self.model.sentence_encoder.recurrent.values():
+            reader.register_forward_pre_hook(lambda *call: self.read.append(call))
 
     def __call__(self) -> int:
         """Make one update and return how many captions it read."""
@@ -89,14 +88,14 @@ class Training:
         self.taken[number] += 1
         self.update += 1
         self.objective.after_update(self.model, self.update, {})
-        return sum(len(lengths) for _, lengths, _ in self.read)
+        return sum(len(lengths) for _, (_, _, lengths) in self.read)
 
     def encode(self) -> None:
-        """Run the sentence encoder alone, forward and backward, on what the last update read."""
+        """Run words and recurrent layers alone, there and back, on what the last update read."""
         self.optimizer.zero_grad()
-        for inputs in tuple(self.read):
-            vectors = self.model.sentence_encoder(*inputs)
-            vectors.backward(torch.ones_like(vectors))
+        for reader, inputs in tuple(self.read):
+            states = reader(*inputs)
+            states.backward(torch.ones_like(states))
 
 
 @click.command(help=__doc__)

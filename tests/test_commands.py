@@ -20,6 +20,8 @@ from dvc.utils.serialize import modify_yaml
 from ruamel.yaml import YAML
 from shown_parameters import DOCUMENTS
 
+from benchmarks.faults import RECOVERY
+
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = (".", "studies/flickr8k")
 PROGRAMS = ("uv ", "dvc ", "python ", "pip ", "git ", "cd ")
@@ -55,8 +57,15 @@ MEASURES = [
     "python -m benchmarks.training",
     "uv run --group benchmark python -m benchmarks.pseudopairs",
     "python -m benchmarks.translation",
+    "python -m benchmarks.faults",
 ]
 """Minutes on idle cores: here they only start and name their options."""
+
+ON_A_GPU = "python -m benchmarks.gpu"
+
+RECOVER = (
+    "grep -q \"^schema: '2.0'\" dvc.lock || cp -p .resume/dvc.lock dvc.lock; rm -f .dvc/tmp/rwlock"
+)
 
 INSTALLS = ["uv sync --group meteor", "uv sync --group ctranslate2"]
 
@@ -230,6 +239,17 @@ def test_benchmarks_start(command):
     assert "Usage:" in CliRunner().invoke(main, ["--help"], catch_exceptions=False).output
 
 
+def test_the_benchmark_of_gpus_starts():
+    command = [sys.executable, *ON_A_GPU.split()[1:], "--help"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "--out" in run.stdout
+
+
+def test_the_recovery_after_a_kill_is_that_of_the_campaign():
+    """benchmarks.faults runs it after each kill that tore dvc.lock."""
+    assert RECOVERY == RECOVER
+
+
 def test_groups_of_packages_are_declared():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for command in INSTALLS:
@@ -250,6 +270,8 @@ BY_TEST = {
     test_the_graph_is_drawn: [DAG],
     test_lists_of_modules_and_tables_of_results_are_written_as_they_stand: [GRAPH, TABLES],
     test_benchmarks_start: MEASURES,
+    test_the_benchmark_of_gpus_starts: [ON_A_GPU],
+    test_the_recovery_after_a_kill_is_that_of_the_campaign: [RECOVER],
     test_groups_of_packages_are_declared: INSTALLS,
 }  # fmt: skip
 """Which test runs a command that README or docs show."""

@@ -118,7 +118,8 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
     # study.py imports the form of every section of params.yaml, of whatever stage it is.
     forms = {f"pipeline_lib/settings/{path.name}" for path in ROOT.glob("pipeline_lib/settings/*")}
     assert "pipeline_lib/publishing.py" in imported
-    assert imported - forms <= modules[name]
+    # How a stage is started changes nothing that it does.
+    assert imported - forms - {"pipeline_lib/warm.py"} <= modules[name]
 
 
 @pytest.mark.parametrize(

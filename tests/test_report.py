@@ -372,7 +372,7 @@ def test_model_table_has_the_updates_whose_weights_were_kept(study):
     text = (study / "metrics/tables/models.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "kadar_en" in line)
     assert (
-        row == "| kadar_en | kadar2019 | en | f32 | 2.50 | 0.00 | 500, 500 | 300, 300 | 5.0, 5.0 |"
+        row == "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 | 500, 500 | 300, 300 | 5.0, 5.0 |"
     )
 
 
