@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.device import cores_for
+from pipeline_lib.device import one_core_each
 from pipeline_lib.synthesis.rounding import (
     Gridded,
     candidate_floor,
@@ -136,7 +136,7 @@ def exact_tiles(queries: Tensor, base: Tensor) -> Iterator[tuple[slice, slice, T
 def pair_scores(a: Gridded, rows: Tensor, b: Gridded, columns: Tensor) -> Tensor:
     """Return the exact products of ``a[rows[i]]`` and ``b[columns[i]]``, ``float64 [pairs]``."""
     scores = torch.empty(len(rows), dtype=torch.float64)
-    with cores_for(0):  # blocks are small
+    with one_core_each():  # blocks are small
         for pairs in _slices(len(rows), _PAIRS):
             left, right = (
                 side[chosen[pairs].to(side.vectors.device)]

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from pipeline_lib.device import cores_for
+from pipeline_lib.device import multiplies_bf16, one_core_each
 from pipeline_lib.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
 
 _ROWS = 4096
@@ -22,7 +22,7 @@ class Gridded:
     def __init__(self, vectors: Tensor) -> None:
         """Wrap vectors ``[n, dim]``, float32 or float64, and choose their grids."""
         self.vectors = vectors
-        with cores_for(0):  # blocks are small
+        with one_core_each():  # blocks are small
             spacings = [_spacing(block) for block in vectors.split(_BLOCK)]
         self._spacing = torch.cat(spacings)[:, None]
 
@@ -37,13 +37,9 @@ class Gridded:
 
 def fast_precision(device: torch.device) -> torch.dtype:
     """Return the type in which the device multiplies matrices fastest and adds in float32."""
-    # A GPU may add bfloat16 products in bfloat16, which the bound does not cover; a CPU that has
-    # to emulate bfloat16 is slower with it than in float32. oneDNN, which multiplies, may have
-    # been told to leave instructions unused that the CPU has.
-    native = torch.ops.mkldnn._is_mkldnn_bf16_supported() and any(
-        torch.cpu.get_capabilities().get(name) for name in ("avx512_bf16", "amx_bf16")
-    )
-    return torch.bfloat16 if device.type == "cpu" and native else torch.float32
+    # A GPU may add bfloat16 products in bfloat16, which the bound does not cover.
+    native = device.type == "cpu" and multiplies_bf16(device)
+    return torch.bfloat16 if native else torch.float32
 
 
 def score_error(a: Tensor, b: Tensor, offset: Tensor, precision: torch.dtype) -> Tensor:
