@@ -15,6 +15,7 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
@@ -26,7 +27,7 @@ from pipeline_lib.training.preparation import (
     parameter_counts,
     start_model,
 )
-from pipeline_lib.training.seeds import side_by_side, train_each
+from pipeline_lib.training.seeds import side_by_side
 
 
 @click.command(help=__doc__)
@@ -64,7 +65,8 @@ def main(name: str) -> None:
     resume = resume_folder(f"train@{name}", identity)
     with publish(Path(f"data/models/{name}")) as models:
 
-        def train_seed(seed: int, number: int) -> None:
+        def train_seed(numbered: tuple[int, int]) -> None:
+            number, seed = numbered
             model = start_model(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
             ).to_best_device()
@@ -76,7 +78,8 @@ def main(name: str) -> None:
             (kept / "model.json").write_text(json.dumps(described, indent=1) + "\n")
             pd.DataFrame(history).assign(seed=seed).to_csv(kept / "training.csv", index=False)
 
-        train_each(recipe.seeds, train_seed, side_by_side(recipe))
+        for _ in on_all_cores(train_seed, enumerate(recipe.seeds), side_by_side(recipe)):
+            pass
     kept = [resume / f"seed-{seed}" for seed in recipe.seeds]
     curve = Path(f"metrics/recipes/{name}/training.csv")
     with publish(curve) as path:

@@ -17,6 +17,7 @@ ROOMS = [
         "device",
         "arithmetic",
         "exact",
+        "forks",
         "fingerprints",
         "warm",
     },

@@ -8,7 +8,6 @@ or compiled; on CUDA devices it runs in torch's automatic mixed precision.
 import os
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -17,6 +16,7 @@ import torch
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import best_device, multiplies_bf16, one_core_each
+from pipeline_lib.forks import on_all_cores
 from pipeline_lib.images.backbones import ImageEncoder
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -102,17 +102,17 @@ def import_openvino() -> ModuleType:
 
 
 def _reference(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
-    encoder, cores = encoder.double(), len(os.sched_getaffinity(0))
+    encoder = encoder.double()
 
     @torch.inference_mode()
-    def encode_some(images: torch.Tensor) -> torch.Tensor:
+    def encode_some(images: np.ndarray) -> np.ndarray:
         with arithmetic("f64"):
-            return encoder(images)
+            return encoder(torch.from_numpy(images)).float().numpy()
 
     def encode(pixels: np.ndarray) -> np.ndarray:
-        parts = torch.from_numpy(pixels).split(4)  # whose numbers stay in the cache
-        with one_core_each(), ThreadPoolExecutor(cores) as pool:
-            return torch.cat([*pool.map(encode_some, parts)]).float().numpy()
+        parts = [pixels[first : first + 4] for first in range(0, rows, 4)]  # stay in the cache
+        with one_core_each():
+            return np.concatenate([*on_all_cores(encode_some, parts)])
 
     return Runtime(encode, "cpu", "f64")
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import TYPES, best_device, cores_for, precision_on
+from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.beam_search import beam_search
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
@@ -112,18 +114,22 @@ class Translator(nn.Module):
         self.eval()
         ids = self.encode(sentences)
         lengths = np.array([len(each) for each in ids])
-        order, found = np.argsort(lengths, kind="stable"), {}
-        size = max(batch_hypotheses // beam, 1)
-        for start in range(0, len(order), size):
-            rows = order[start : start + size]
-            lists = self._search([ids[row] for row in rows], beam, n_best, alpha)
-            found.update(zip(rows.tolist(), lists, strict=True))
+        order, size = np.argsort(lengths, kind="stable").tolist(), max(batch_hypotheses // beam, 1)
+        batches = [order[start : start + size] for start in range(0, len(order), size)]
+
+        def search(rows: list[int]) -> list[list[Hypothesis]]:
+            return self._search([ids[row] for row in rows], beam, n_best, alpha)
+
+        at_once = None if self.device.type == "cpu" else 1
+        lists = chain.from_iterable(on_all_cores(search, batches, at_once))
+        found = dict(zip(chain.from_iterable(batches), lists, strict=True))
         return [found[row] for row in range(len(ids))]
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
         """Return the ids of each sentence, end marker included."""
         return [[*ids, END] for ids in self.subwords.encode(sentences)]
 
+    @torch.inference_mode()
     def _search(
         self, ids: list[list[int]], beam: int, n_best: int, alpha: float
     ) -> list[list[Hypothesis]]:

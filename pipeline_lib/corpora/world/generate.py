@@ -1,12 +1,10 @@
 """Generate the world corpus: pictures, captions, graded pairs, lexicons, parallel text, truth."""
 
 import json
-import os
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from multiprocessing import get_context
 from pathlib import Path
 
 from pipeline_lib.contract.problems import raise_problems
@@ -18,6 +16,7 @@ from pipeline_lib.corpora.world.pictures import Picture, sample_pictures
 from pipeline_lib.corpora.world.scenes import Scene, facts
 from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
 from pipeline_lib.corpora.world.wording import Word, prefer
+from pipeline_lib.forks import on_all_cores
 
 SPLITS = ("train", "val", "test")
 
@@ -68,8 +67,8 @@ def generate(
         (each.scene, style, stream(f"drawing/{each.name}"), folder / "images" / each.name)
         for each in pictures
     ]
-    with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
-        pool.starmap(_draw, drawings)
+    for _ in on_all_cores(_draw, drawings):
+        pass
     _write_lines(_caption_lines(pictures), folder / "captions.tsv")
     _write_lines(_truth_lines(pictures), folder / "truth.jsonl")
     if pairs:
@@ -82,7 +81,8 @@ def generate(
                 _write_lines((line[language] for line in lines), path)
 
 
-def _draw(scene: Scene, style: str, rng: random.Random, path: Path) -> None:
+def _draw(drawing: tuple[Scene, str, random.Random, Path]) -> None:
+    scene, style, rng, path = drawing
     draw_scene(scene, style, rng).save(path, quality=_JPEG_QUALITY)
 
 

@@ -1,0 +1,74 @@
+"""Work on all cores at once, in processes that are forked from this one and hold what it holds.
+
+Small operations gain nothing from the threads of a library, and threads of Python wait for each
+other; so several pieces of work each get a core.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import connection, get_context, parent_process
+from threading import Thread
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def on_all_cores(
+    function: Callable[[Item], Result], items: Iterable[Item], at_once: int | None = None
+) -> Iterator[Result]:
+    """Yield ``function(item)`` of each item, in order, computed in processes on one core each.
+
+    Args:
+        function: Any, also a closure. It sees this process's memory as it is now; what it changes
+            there is lost.
+        items: Picklable, as the results.
+        at_once: Number of processes, or as many as there are cores. With one, or one item, all is
+            done in this process.
+
+    Raises:
+        Exception: What ``function`` raises, at the item's turn.
+        RuntimeError: A process was killed. All end with this one, whatever ends it.
+    """
+    items = list(items)
+    at_once = min(at_once or cores(), len(items))
+    if at_once <= 1:
+        yield from map(function, items)
+        return
+    processes = get_context("fork")
+    chunk = max(1, len(items) // (16 * at_once))
+    try:
+        with ProcessPoolExecutor(at_once, processes, _begin, (function,)) as pool:
+            yield from pool.map(_call, items, chunksize=chunk)
+    except BrokenProcessPool as error:
+        raise RuntimeError(
+            "a process that did part of the work was killed, perhaps for lack of memory"
+        ) from error
+
+
+_function: Callable
+
+
+def _begin(function: Callable) -> None:
+    global _function
+    _function = function
+    Thread(target=_end_with_parent, daemon=True).start()
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(1)
+
+
+def _end_with_parent() -> None:
+    connection.wait([parent_process().sentinel])
+    os._exit(1)
+
+
+def _call(item: object) -> object:
+    return _function(item)

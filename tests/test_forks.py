@@ -1,0 +1,40 @@
+"""Work in processes ends as it ends in one, and a failure is not lost."""
+
+import os
+import signal
+
+import pytest
+import torch
+
+from pipeline_lib.forks import on_all_cores
+
+
+def drawn(seed):
+    torch.manual_seed(seed)
+    return (torch.randn(3, 3) @ torch.randn(3, 3)).tolist()
+
+
+@pytest.mark.parametrize("items", [[], [5], [3, 1, 2], range(100)])
+def test_several_at_once_end_as_one_after_the_other(items):
+    alone = [drawn(seed) for seed in items]
+    assert [*on_all_cores(lambda seed: drawn(seed), items, 2)] == alone
+
+
+def test_each_runs_on_one_core_in_a_process_of_its_own():
+    found = {*on_all_cores(lambda _: (os.getpid(), torch.get_num_threads()), range(64), 2)}
+    assert os.getpid() not in {process for process, _ in found}
+    assert {threads for _, threads in found} == {1}
+
+
+@pytest.mark.parametrize(
+    ("end", "error"), [("raise", ValueError), ("kill", RuntimeError)], ids=["raise", "kill"]
+)
+def test_one_that_fails_fails_all(end, error):
+    def work(item):
+        if item == 2 and end == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == 2:
+            raise ValueError("a mistake")
+
+    with pytest.raises(error, match="a mistake" if end == "raise" else "was killed"):
+        [*on_all_cores(work, [1, 2], 2)]
