@@ -21,7 +21,7 @@ from pipeline_lib.synthesis.leaks import (
     images_seen,
     without_images,
 )
-from pipeline_lib.synthesis.validation import greedy_bleu, measure
+from pipeline_lib.synthesis.validation import greedy_bleu
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.training.translation import fit_translator
 from pipeline_lib.training.translation_batches import encode_pairs
@@ -30,7 +30,7 @@ from pipeline_lib.training.translation_batches import encode_pairs
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/translators/NAME, metrics/translators/NAME.json and NAME.csv."""
+    """Write data/translators/NAME and metrics/translators/NAME.csv."""
     settings = load_settings()
     recipe = choose(settings.translators, name, "translator")
     inputs = [
@@ -58,19 +58,15 @@ def main(name: str) -> None:
         translator.save(folder)
         seen = json.dumps(images_seen(pairs), indent=0)
         (folder / "images.json").write_text(seen + "\n", encoding="utf-8")
+        training = {
+            "pairs": {"train": len(train), "val": len(val), "excluded": len(every) - len(pairs)},
+            "precision": translator.precision,
+            "updates": history[-1]["update"],
+        }
+        (folder / "training.json").write_text(to_json(training), encoding="utf-8")
     curve = Path(f"metrics/translators/{name}.csv")
     with publish(curve) as path:
         pd.DataFrame(history).to_csv(path, index=False)
-    interval = settings.evaluations.retrieval.model_dump(include={"confidence", "seed"})
-    resamples = settings.evaluations.retrieval.bootstrap_samples
-    metrics = {
-        "pairs": {"train": len(train), "val": len(val), "excluded": len(every) - len(pairs)},
-        "precision": translator.precision,
-        "updates": history[-1]["update"],
-        "quality": measure(translator, pairs, resamples=resamples, **interval),
-    }
-    with publish(Path(f"metrics/translators/{name}.json")) as path:
-        path.write_text(to_json(metrics), encoding="utf-8")
     keep_until_recorded(resume, [curve])
 
 

@@ -1,4 +1,4 @@
-"""All of params.yaml, and the check that every name in it names something.
+"""All of params.yaml with papers.yaml, and the check that every name in them names something.
 
 YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``2e-4`` a number).
 """
@@ -32,12 +32,15 @@ from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 PARAMS = Path("params.yaml")
 
+PAPERS = "papers.yaml"
+"""What each paper fixes, in the folder that ``root`` of params.yaml leads to."""
+
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
 
 
 class Settings(Strict):
-    """params.yaml: one study.
+    """params.yaml, one study, and papers.yaml.
 
     ``papers`` holds what each paper fixes, ``departures`` what this study changes for all its
     recipes (smaller models, say), ``recipes`` the rows. A recipe is the three merged, in this
@@ -68,6 +71,17 @@ class Settings(Strict):
         """Return the recipe ``name``, merged and checked."""
         form, values = self._merged(choose(self.recipes, name, "recipe"))
         return form.model_validate(values)
+
+    def origins(self, name: str) -> dict[str, tuple[object, str]]:
+        """Return each value of a recipe with where it comes from."""
+        row, recipe = self.recipes[name], self.recipe(name).model_dump()
+
+        def origin(key: str) -> str:
+            if key in row:
+                return f"recipes.{name}"
+            return "departures" if key in self.departures else f"{PAPERS}: {recipe['paper']}"
+
+        return {key: (value, origin(key)) for key, value in recipe.items()}
 
     def _merged(self, row: Mapping[str, object]) -> tuple[type[AnyRecipe], dict[str, object]]:
         return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
@@ -236,13 +250,25 @@ def load_settings(path: Path = PARAMS) -> Settings:
             f"{path.resolve().name}: not found. Run the command in the folder of a study: "
             "the one that holds params.yaml and dvc.yaml."
         )
-    content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    content = _read(path)
+    if "papers" in content:
+        raise SettingsError(
+            f"{path.name}: papers: unknown key. What papers fix stands in {PAPERS}."
+        )
+    papers = path.parent / str(content.get("root", ".")) / PAPERS
+    if not papers.is_file():
+        raise SettingsError(f"{path.name}: root: expected the folder of {PAPERS}, it is not there")
+    content["papers"] = _read(papers)
     try:
         settings = Settings.model_validate(content)
     except ValidationError as error:
         _raise(path, _readable(error, Settings, ""))
     _raise(path, settings.reference_problems())
     return settings
+
+
+def _read(path: Path) -> dict[str, object]:
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
 def modules_of(sections: Iterable[str]) -> set[str]:

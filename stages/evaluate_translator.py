@@ -1,17 +1,20 @@
-"""Write n-best lists of a translator for the validation and test sentences of its data set."""
+"""Score a translator on the validation and test sentences of its data set; list its n best."""
 
+import json
 from pathlib import Path
 
 import click
 
-from pipeline_lib.contract.tables import read_captions
+from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.evaluation.nbest import write_nbest
+from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.synthesis.validation import nbest_lists
+from pipeline_lib.synthesis.leaks import evaluation_images, without_images
+from pipeline_lib.synthesis.validation import measure, nbest_lists
 from pipeline_lib.text.tokenizers import build_tokenizer
 
 SPLITS = ("val", "test")
@@ -20,13 +23,14 @@ SPLITS = ("val", "test")
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/nbest/NAME: SPLIT.nbest, and SPLIT.tsv with the ids of its sentences."""
+    """Write metrics/translators/NAME.json; data/nbest/NAME: SPLIT.nbest, SPLIT.tsv with ids."""
     settings = load_settings()
     recipe = choose(settings.translators, name, "translator")
     target = recipe.target_language
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     pairs = parallel_text(captions, recipe.source_language, target)
-    translator = Translator.load(Path(f"data/translators/{name}")).to_best_device()
+    home = Path(f"data/translators/{name}")
+    translator = Translator.load(home).to_best_device()
     tokenize = build_tokenizer(target, **settings.tokenizers[target].model_dump())
     with publish(Path(f"data/nbest/{name}")) as folder:
         folder.mkdir()
@@ -36,6 +40,12 @@ def main(name: str) -> None:
             write_nbest(lists, folder / f"{split}.nbest")
             ids = rows[["source_id", "target_id", "image_id"]]
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
+    training = json.loads((home / "training.json").read_text(encoding="utf-8"))
+    images = read_images(Path(f"data/images/{recipe.exclude_images}.parquet"))
+    unseen = without_images(pairs, evaluation_images(images))
+    quality = measure(translator, unseen, **settings.evaluations.retrieval.bootstrap)
+    with publish(Path(f"metrics/translators/{name}.json")) as path:
+        path.write_text(to_json({**training, "quality": quality}), encoding="utf-8")
 
 
 if __name__ == "__main__":

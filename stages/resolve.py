@@ -1,0 +1,65 @@
+"""What the other stages depend on beside data: what their code does, and settings put together."""
+
+import json
+from pathlib import Path
+
+import click
+from ruamel.yaml import YAML
+
+from pipeline_lib.fingerprints import stage_code
+from pipeline_lib.publishing import publish
+from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
+
+
+@click.command(help=__doc__)
+def main() -> None:
+    """Write data/resolved: code/STAGE.txt, recipes/NAME.json, evaluation.json, tokenizers.json."""
+    settings = load_settings()
+    chosen = settings.model_dump(mode="json")
+    evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
+    del evaluation["comparisons"]  # which the report makes
+    texts = {
+        **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
+        **{
+            f"recipes/{name}.json": _text(settings.recipe(name).model_dump(mode="json"))
+            for name in settings.recipes
+        },
+        "evaluation.json": _text(evaluation),
+        "tokenizers.json": _text(chosen["tokenizers"]),
+    }
+    with publish(Path("data/resolved")) as folder:
+        for name, text in texts.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+
+
+def _code_of_stages() -> dict[str, str]:
+    # DVC lets no stage depend on dvc.yaml, and none needs to: a block that changes runs its stage,
+    # and a module that changes runs this one.
+    blocks = YAML(typ="safe").load(Path("dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    return {
+        name: stage_code(name, modules_of(_sections(block.get("do", block))))
+        for name, block in blocks.items()
+        if name != "resolve"
+    }
+
+
+def _sections(block: dict) -> set[str]:
+    """Return the sections of params.yaml that a stage depends on: some, or the whole file."""
+    if PARAMS.name in block["deps"]:
+        return {*Settings.model_fields}
+    resolved = {
+        "data/resolved/recipes/${key}.json": "recipes",
+        "data/resolved/evaluation.json": "evaluations",
+        "data/resolved/tokenizers.json": "tokenizers",
+    }
+    read = {section for dep, section in resolved.items() if dep in block["deps"]}
+    return read | {param.split(".")[0] for param in block.get("params", [])}
+
+
+def _text(values: object) -> str:
+    return json.dumps(values, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    main()
