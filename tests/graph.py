@@ -26,6 +26,7 @@ ROOMS = [
     {"training"},
     {"synthesis", "evaluation"},
     {"reporting"},
+    {"cli"},
 ]
 STAGES = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 

@@ -1,0 +1,89 @@
+"""``polyview new``: a complete study of one's own photos and captions."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from pipeline_lib.cli.study_params import DOORS, Source, study_params
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.settings.strict import SettingsError
+from pipeline_lib.settings.study import load_settings
+
+CONFIG = """[core]
+    analytics = false
+    check_update = false
+[cache]
+    dir = ../../../.dvc/cache
+"""
+"""Of DVC: a study is a project of its own, and shares the cache."""
+
+PUBLISHED = "source,table,row,run_by,quoted_from,needs,recipe,language,task,metric,value\n"
+"""Header of a table of published figures: there are none yet of new data."""
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--captions", required=True, type=click.Path(exists=True, path_type=Path),
+    help="Table of captions; with another --from, the folder of that corpus.",
+)  # fmt: skip
+@click.option(
+    "--images", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of the photos.",
+)  # fmt: skip
+@click.option(
+    "--from", "door", type=click.Choice([*DOORS]), default="table", show_default=True,
+    help="What the captions are: a table of your own, or a corpus in its own layout.",
+)  # fmt: skip
+@click.option(
+    "--language", "languages", multiple=True, metavar="CODE",
+    help="Only this language (may be repeated); all that the captions have, if not given.",
+)  # fmt: skip
+def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str, ...]) -> None:
+    """Make studies/NAME of your photos and captions, checked, ready for dvc repro.
+
+    A table is UTF-8 with a header and the columns image (a path below the folder of photos),
+    language and text, separated by tabs (or commas, as .csv); it may have split, annotation,
+    position and translation_of.
+    """
+    root = Path.cwd()
+    folder = root / "studies" / name
+    partial = folder.with_name(f".{name}.partial")
+    try:
+        _check_place(root, folder, name)
+        shutil.rmtree(partial, ignore_errors=True)
+        source = Source(name, captions.resolve(), images.resolve(), languages)
+        found = DOORS[door](source, partial / "data/raw")
+        _write_study(root, partial, study_params(root, source, found))
+        load_settings(partial / "params.yaml")
+        partial.rename(folder)
+    except (ContractError, SettingsError) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
+    click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
+
+
+def _check_place(root: Path, folder: Path, name: str) -> None:
+    if not all((root / file).is_file() for file in ("dvc.yaml", "papers.yaml", "params.yaml")):
+        raise SettingsError(
+            f"{root.name}: expected the root of Polyview's checkout, which holds papers.yaml. "
+            "Run the command there."
+        )
+    if not (name.isidentifier() and name.isascii()):
+        raise SettingsError(f"NAME: expected letters, digits and _, found {name!r}")
+    if folder.exists():
+        raise SettingsError(f"studies/{name} is there already: take another name, or remove it")
+
+
+def _write_study(root: Path, folder: Path, params: str) -> None:
+    (folder / "params.yaml").write_text(params, encoding="utf-8")
+    shutil.copyfile(root / "dvc.yaml", folder / "dvc.yaml")
+    (folder / "checkout").symlink_to("../..")
+    (folder / "published.csv").write_text(PUBLISHED, encoding="utf-8")
+    (folder / ".dvcignore").write_text("__pycache__/\n", encoding="utf-8")
+    (folder / ".dvc").mkdir()
+    (folder / ".dvc/config").write_text(CONFIG, encoding="utf-8")
+    (folder / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n", encoding="utf-8")
