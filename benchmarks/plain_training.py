@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import Vocabulary
 from pipeline_lib.training.corpus import Corpus, Sentences
 
@@ -42,7 +42,7 @@ def collate(items: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]
 class PlainModel(nn.Module):
     """Embedding, packed GRU, image layer: the model of Kádár et al. 2019, §3.1."""
 
-    def __init__(self, recipe: AnyRecipe, words: int, feature_dim: int) -> None:
+    def __init__(self, recipe: Recipe, words: int, feature_dim: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, recipe.word_dim)
         self.gru = nn.GRU(recipe.word_dim, recipe.embed_dim, batch_first=True)
@@ -59,7 +59,7 @@ class PlainModel(nn.Module):
 class PlainTraining:
     """Updates of the plain loop, its languages taken in turn."""
 
-    def __init__(self, recipe: AnyRecipe, corpus: Corpus, vocabulary: Vocabulary) -> None:
+    def __init__(self, recipe: Recipe, corpus: Corpus, vocabulary: Vocabulary) -> None:
         """Make the model and a loader per language."""
         torch.manual_seed(1)
         self.recipe = recipe

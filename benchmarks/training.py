@@ -22,7 +22,7 @@ import torch
 
 from benchmarks.plain_training import PlainTraining
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
+from pipeline_lib.settings.recipes import RECIPE, Recipe
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 from pipeline_lib.training.corpus import Corpus, Sentences
@@ -62,7 +62,7 @@ RECIPES = {
 class Training:
     """Updates of one recipe by this library."""
 
-    def __init__(self, recipe: AnyRecipe, device: str | torch.device = "cpu") -> None:
+    def __init__(self, recipe: Recipe, device: str | torch.device = "cpu") -> None:
         """Make a corpus, an untrained model and its objective on a device."""
         self.recipe, self.update, self.read = recipe, 0, []
         corpus, vocabulary = synthetic_corpus(recipe, device)
@@ -119,7 +119,7 @@ def main(captions: int, rounds: int) -> None:
     report({name: statistics.median(of) for name, of in rates.items()}, shares)
 
 
-def load_recipes(**changes: object) -> dict[str, AnyRecipe]:
+def load_recipes(**changes: object) -> dict[str, Recipe]:
     """Return the recipes of :data:`RECIPES` at their papers' sizes, with some keys changed."""
     papers = load_settings(PARAMS).papers
     return {
@@ -155,7 +155,7 @@ def report(rates: dict[str, float], shares: dict[str, list[float]]) -> None:
 
 
 def synthetic_corpus(
-    recipe: AnyRecipe, device: str | torch.device = "cpu"
+    recipe: Recipe, device: str | torch.device = "cpu"
 ) -> tuple[Corpus, Vocabulary]:
     """Return a corpus with Flickr8k's sizes and a Zipf distribution of words."""
     random = np.random.default_rng(1)
