@@ -98,8 +98,8 @@ def test_languages_are_one_or_more_different_ones(study, languages):
         study(lambda content: content["recipes"]["kadar_en"].update(languages=languages))
 
 
-def test_only_mixed_recipes_have_a_map_to_fit(study):
-    with pytest.raises(SettingsError, match="orthogonal_map: only the objective mixed fits it"):
+def test_only_some_objectives_have_a_map_to_fit(study):
+    with pytest.raises(SettingsError, match="orthogonal_map: no part of the objective altern"):
         study(lambda content: content["recipes"]["kadar_en"].update(orthogonal_map=True))
 
 

@@ -13,7 +13,8 @@ from tiny_translation import recipe, toy_pairs, toy_subwords
 
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.synthesis.validation import best_texts, greedy_bleu
-from pipeline_lib.training.translation import average_weights, fit_translator, warmup_factor
+from pipeline_lib.training.loop import average_weights
+from pipeline_lib.training.translation import fit_translator, warmup_factor
 from pipeline_lib.training.translation_batches import TokenBatches, encode_pairs
 
 TRAIN = toy_pairs(1000)

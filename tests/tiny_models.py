@@ -3,8 +3,7 @@
 import pandas as pd
 import tiny
 
-from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary
+from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.objectives import build_objective
 
 
@@ -28,14 +27,20 @@ def without(pairs, image, language, positions=(0, 1)):
     return pairs[~(gone & pairs["position"].isin(positions))]
 
 
-def prepare(objective, pairs=None, vectors=None, **changes):
-    """Return a model in evaluation mode, its corpus and its objective."""
+def prepare(*arguments, **changes):
+    """Return a model in evaluation mode, its examples and its objective."""
+    learner, examples, made = prepare_learner(*arguments, **changes)
+    return learner.space, examples, made
+
+
+def prepare_learner(objective, pairs=None, vectors=None, **changes):
+    """Return a model behind its recipe, as :func:`prepare` does."""
     recipe = tiny.recipe(objective, **changes)
     pairs = tiny.pairs() if pairs is None else pairs
-    vocabulary = build_vocabulary(pairs, recipe)
-    corpus = build_corpus(pairs, "train", tiny.features(), vocabulary, recipe, tiny.lexicon())
-    model = JointSpace(recipe, vocabulary, corpus.features.shape[1], 1, vectors).eval()
-    return model, corpus, build_objective(model, corpus, recipe, 1)
+    learner = tiny.learner(recipe, 1, pairs, vectors=vectors).eval()
+    words = learner.space.vocabulary
+    examples = build_examples(pairs, "train", tiny.features(), words, recipe, tiny.lexicon())
+    return learner, examples, build_objective(learner, examples, 1)
 
 
 def sentence(model, corpus, key, row):
