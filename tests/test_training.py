@@ -4,6 +4,8 @@ import subprocess
 import sys
 import time
 from functools import partial
+from io import BytesIO
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
@@ -187,8 +189,10 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
 
 
 def _flip_a_bit(whole):
-    middle = len(whole) // 2
-    return whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]
+    archive = ZipFile(BytesIO(whole))
+    largest = max(archive.infolist(), key=lambda info: info.file_size)
+    place = whole.index(archive.read(largest))  # what pads the archive says nothing
+    return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
 
 
 def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
