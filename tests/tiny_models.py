@@ -4,6 +4,7 @@ import pandas as pd
 import tiny
 
 from pipeline_lib.training.examples import build_examples
+from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM
 from pipeline_lib.training.objectives import build_objective
 
 
@@ -75,3 +76,28 @@ def named(model):
 def moved(before, after):
     """Return the names of the weights that differ."""
     return {name for name in before if not before[name].equal(after[name])}
+
+
+def double_loop(scores, group, margin, violations):
+    """Written from Eq. 1 of Kádár et al. 2019 and Eq. 1 of Calixto et al. 2017."""
+    total = 0.0
+    for matrix in (scores, scores.T):
+        for i in range(len(matrix)):
+            terms = [
+                max(0.0, margin - float(matrix[i, i]) + float(matrix[i, j]))
+                for j in range(len(matrix))
+                if group[j] != group[i]
+            ]
+            # A candidate that is no negative costs nothing, and is there to be averaged.
+            terms = sorted([*terms, *[0.0] * (len(matrix) - len(terms))], reverse=True)
+            hardest = terms[: violations if isinstance(violations, int) else 1]
+            total += sum(terms) if violations == "sum" else sum(hardest) / len(hardest)
+    return total
+
+
+GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
+"""Image 2 has no German caption, image 3 one French instead of two."""
+
+
+def no_scores(model):
+    return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}

@@ -64,10 +64,14 @@ class Mixed(Strict):
         """Whether training moves words towards their translations."""
         return self.alignment_every_updates != "never"
 
+    @property
+    def fits_maps(self) -> bool:
+        """Whether the text encoder has orthogonal maps, which the lexicon fits."""
+        return getattr(self, "orthogonal_map", False)
+
     def problems(self) -> Iterator[str]:
         """Yield what the keys contradict."""
-        mapped = getattr(self, "orthogonal_map", False)
-        if self.aligns_words and not (mapped and self.lexicon != NONE):
+        if self.aligns_words and not (self.fits_maps and self.lexicon != NONE):
             yield "alignment_every_updates: needs orthogonal_map: true and a lexicon"
 
 

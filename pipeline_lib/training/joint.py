@@ -83,10 +83,15 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
                 add(found, learner.loss(scores, a[2][of_a], negatives), 1 - recipe.beta)
         return found
 
-    lengths = sum(
-        np.where(column < 0, 0, of_language.lengths.numpy()[column])
-        for of_language, column in zip(sentences, tuples.numpy().T, strict=True)
-    )
+    lengths = _lengths(sentences, tuples.numpy())
     return Task(
         JOINT, f"{set_name} {'-'.join(languages)}", plan_batches(lengths, recipe, seed), terms
+    )
+
+
+def _lengths(languages: list[Sentences], tuples: np.ndarray) -> np.ndarray:
+    """Return the words of each tuple's captions together ``[tuples]``."""
+    return sum(
+        np.where(column < 0, 0, sentences.lengths.numpy()[column])
+        for sentences, column in zip(languages, tuples.T, strict=True)
     )

@@ -25,7 +25,7 @@ from pipeline_lib.training.tasks import (
 def mixed(learner: Learner, examples: Examples, seed: int) -> Objective:
     """Make one task of all captions of all sets; align the words every T updates, if asked to."""
     recipe = learner.recipe
-    if recipe.orthogonal_map and recipe.initial == NONE:
+    if recipe.fits_maps and recipe.initial == NONE:
         start_rotations(learner.space, examples, recipe)
     task = _task(learner, examples, (seed, 0))
     if not recipe.aligns_words:

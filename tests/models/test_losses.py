@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from tiny_models import double_loop
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.evaluation.scores import SCORES
@@ -25,23 +26,6 @@ def hinge(scores, violations, margin=0.2):
 
 def both_ways(scores, group, margin, violations, negatives=None):
     return Hinge(margin, violations)(scores, group, negatives)["hinge"]
-
-
-def double_loop(scores, group, margin, violations):
-    """Written from Eq. 1 of Kádár et al. 2019 and Eq. 1 of Calixto et al. 2017."""
-    total = 0.0
-    for matrix in (scores, scores.T):
-        for i in range(len(matrix)):
-            terms = [
-                max(0.0, margin - float(matrix[i, i]) + float(matrix[i, j]))
-                for j in range(len(matrix))
-                if group[j] != group[i]
-            ]
-            # A candidate that is no negative costs nothing, and is there to be averaged.
-            terms = sorted([*terms, *[0.0] * (len(matrix) - len(terms))], reverse=True)
-            hardest = terms[: violations if isinstance(violations, int) else 1]
-            total += sum(terms) if violations == "sum" else sum(hardest) / len(hardest)
-    return total
 
 
 def test_sum_by_hand():

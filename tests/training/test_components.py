@@ -7,7 +7,7 @@ import pytest
 import tiny
 import torch
 from pydantic import Field
-from tiny_models import moved, named
+from tiny_models import moved, named, no_scores
 from torch import nn
 
 from pipeline_lib.evaluation.scores import SCORES
@@ -29,6 +29,7 @@ from pipeline_lib.training.tasks import (
     uniform_choice,
 )
 
+INFONCE = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True}
 PLACES = {
     "objective": (objective_settings.OBJECTIVES, objectives.BUILDERS),
     "loss": (loss_settings.LOSSES, losses.LOSSES),
@@ -141,72 +142,50 @@ def one_set(learner, examples, seed):
 
 
 NEW = {
-    "objective": (OneSet, one_set),
-    "loss": (Logistic, LogisticLoss),
-    "text_encoder": (PooledText, PooledEncoder),
-    "image_head": (StandardizedImage, StandardizedHead),
-}
-OWN_KEYS = {
-    "objective": {"probe_classes": 3},
-    "loss": {"sharpness": 5.0},
-    "text_encoder": {"pooled_scale": 2.0},
-    "image_head": {"standardized_eps": 1e-5},
+    "objective": (OneSet, one_set, {"probe_classes": 3}),
+    "loss": (Logistic, LogisticLoss, {"sharpness": 5.0}),
+    "text_encoder": (PooledText, PooledEncoder, {"pooled_scale": 2.0}),
+    "image_head": (StandardizedImage, StandardizedHead, {"standardized_eps": 1e-5}),
 }
 
 
-@pytest.fixture
-def new_parts(monkeypatch):
-    for part, (form, made) in NEW.items():
-        monkeypatch.setitem(PLACES[part][0], "new", form)
-        monkeypatch.setitem(PLACES[part][1], "new", made)
-    monkeypatch.setitem(
-        objectives.LAYERS,
-        "new",
-        lambda recipe: {"probe": nn.Linear(recipe.embed_dim, recipe.probe_classes)},
-    )
-
-
-def without_own_keys(part):
-    """Return the values of a tiny recipe, but for those of one of its parts."""
-    values = tiny.recipe(caption_caption_probability=0.0).model_dump()
-    form = PLACES[part][0][values[part]]
-    foreign = form.model_fields.keys() - recipes.Recipe.model_fields.keys()
-    return {key: value for key, value in values.items() if key not in foreign}
+def probe(recipe):
+    return {"probe": nn.Linear(recipe.embed_dim, recipe.probe_classes)}
 
 
 @pytest.mark.parametrize("parts", [*([part] for part in NEW), [*NEW]], ids="-".join)
-def test_a_new_part_trains_saves_and_loads(new_parts, tmp_path, parts):
-    values = without_own_keys(parts[0])
+def test_a_new_part_trains_saves_and_loads(tmp_path, monkeypatch, parts):
+    changes = {"max_epochs": 1, "validate_every_updates": 2}
     for part in parts:
-        kept = without_own_keys(part).keys()
-        values = {key: value for key, value in values.items() if key in kept}
-    values |= {"max_epochs": 1, "validate_every_updates": 2}
-    for part in parts:
-        values |= {part: "new", **OWN_KEYS[part]}
-    recipe = recipes.make_recipe(values)
-    learner = tiny.learner(recipe)
-    words = learner.space.vocabulary
-    examples = build_examples(tiny.pairs(), "train", tiny.features(), words, recipe)
+        form, made, keys = NEW[part]
+        monkeypatch.setitem(PLACES[part][0], "new", form)
+        monkeypatch.setitem(PLACES[part][1], "new", made)
+        changes |= {part: "new", **keys}
+    monkeypatch.setitem(objectives.LAYERS, "new", probe)
+    learner, examples = start(**changes)
     before = named(learner)
-    history = fit(
-        learner, examples, lambda _: dict.fromkeys(HIGHER_IS_BETTER, 1.0), 1, tmp_path, ""
-    )
-    assert {name for name in before if name.startswith(("space", "loss"))} <= moved(
-        before, named(learner)
-    ) | {name for name in before if ".bias" in name}
-    columns = {column for column in history[0] if column.startswith("loss_")}
-    terms = {"pull", "push"} if "loss" in parts else set()
-    terms |= {"probe"} if "objective" in parts else set()
-    if terms and "loss" not in parts:
-        terms.add("hinge")
-    assert columns == {"loss_image_caption"} | {f"loss_image_caption_{term}" for term in terms}
-    if terms:
-        added = sum(history[0][f"loss_image_caption_{term}"] for term in terms)
+    history = fit(learner, examples, no_scores, 1, tmp_path, "")
+    tuned = {name for name in before if name.endswith(("weight", "sharpness"))}
+    assert tuned <= moved(before, named(learner)) | {"layers.probe.bias"}
+    terms = {"loss": ["pull", "push"], "objective": ["probe"]}
+    shown = {f"loss_image_caption_{term}" for part in parts for term in terms.get(part, ())}
+    assert {"loss_image_caption", *shown} <= history[0].keys()
+    if "loss" in parts:
+        added = sum(history[0][column] for column in shown)
         assert history[0]["loss_image_caption"] == pytest.approx(added, abs=1e-5)
-    learner.space.save(tmp_path / "m", tiny.PREPROCESSING, recipe.model_dump())
+    learner.space.save(tmp_path / "m", tiny.PREPROCESSING, {})
     loaded = type(learner.space).load(tmp_path / "m")
-    features = torch.from_numpy(np.ones((2, 10), np.float32))
-    assert torch.equal(loaded.embed_features(features), learner.space.embed_features(features))
+    assert loaded.architecture == learner.space.architecture
+    assert not moved(named(loaded), named(learner.space))
+
+
+def start(**changes):
+    """Return a tiny recipe's learner and examples, some of its parts and keys changed."""
+    values = tiny.recipe(caption_caption_probability=0.0)
+    form, values = recipes.merge(values.model_dump(), {}, changes)
+    learner = tiny.learner(form.model_validate(values))
+    words = learner.space.vocabulary
+    return learner, build_examples(tiny.pairs(), "train", tiny.features(), words, learner.recipe)
 
 
 def test_a_part_that_nobody_made_is_named():
@@ -216,28 +195,19 @@ def test_a_part_that_nobody_made_is_named():
 
 def test_a_papers_keys_of_another_part_do_not_concern_a_recipe():
     paper = tiny.recipe().model_dump()
-    row = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True}
-    form, values = recipes.merge(paper, {"margin": 0.3, "batch_size": 3}, row)
+    form, values = recipes.merge(paper, {"margin": 0.3, "batch_size": 3}, INFONCE)
     made = form.model_validate(values)
     assert (made.temperature, made.batch_size) == (0.1, 3)
     assert not hasattr(made, "margin")
-    form, values = recipes.merge(paper, {}, {**row, "margin": 0.3})
+    form, values = recipes.merge(paper, {}, {**INFONCE, "margin": 0.3})
     with pytest.raises(ValueError, match="margin"):
         form.model_validate(values)
 
 
 def test_infonce_trains_its_temperature(tmp_path):
-    row = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True, "max_epochs": 30}
-    form, values = recipes.merge(tiny.recipe().model_dump(), {}, row)
-    learner = tiny.learner(form.model_validate(values))
-    examples = build_examples(
-        tiny.pairs(), "train", tiny.features(), learner.space.vocabulary, learner.recipe
-    )
-    scores = dict.fromkeys(HIGHER_IS_BETTER, 1.0)
-    scripted = iter(range(100))
-    history = fit(
-        learner, examples, lambda _: scores | {"recall_sum": next(scripted)}, 1, tmp_path, ""
-    )
+    learner, examples = start(**INFONCE, caption_caption_probability=0.5, max_epochs=30)
+    scores = ({**no_scores(None), "recall_sum": n} for n in range(100))  # the last weights are best
+    history = fit(learner, examples, lambda _: next(scores), 1, tmp_path, "")
     assert learner.loss.log_scale.item() != pytest.approx(-np.log(0.1), abs=1e-3)
     assert history[-1]["loss_image_caption"] < history[0]["loss_image_caption"] / 2
     assert {"loss_image_caption_rows", "loss_caption_caption_columns"} <= history[-1].keys()

@@ -1,12 +1,12 @@
 """Every recipe of every study builds and trains two updates of each of its tasks."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from conftest import ROOT
 from ruamel.yaml import YAML
 from tiny_models import moved, named
 
@@ -17,7 +17,6 @@ from pipeline_lib.training import fitting
 from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.preparation import initial_vocabulary, start_learner
 
-ROOT = Path(__file__).resolve().parent.parent
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
 IMAGES, FEATURE_DIM, UPDATES = 6, 12, 2
 SIZES = ("word_dim", "universal_dim", "hidden_dim", "embed_dim")

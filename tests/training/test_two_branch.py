@@ -7,8 +7,17 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from test_objectives import GAPS, no_scores
-from tiny_models import image, moved, named, pairs_in, prepare, prepare_learner, sentence
+from tiny_models import (
+    GAPS,
+    image,
+    moved,
+    named,
+    no_scores,
+    pairs_in,
+    prepare,
+    prepare_learner,
+    sentence,
+)
 from torch.nn import functional as F
 
 from pipeline_lib.models.similarity import cosine

@@ -202,7 +202,7 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
         "from test_training import train\n"
         "train(Path(sys.argv[1]), max_epochs=40)\n"
     )
-    environment = os.environ | {"PYTHONPATH": os.path.dirname(__file__)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path)], env=environment, stderr=subprocess.DEVNULL
     )

@@ -6,11 +6,13 @@ from itertools import product
 import pytest
 import tiny
 import torch
-from test_losses import double_loop
 from tiny_models import (
+    GAPS,
+    double_loop,
     image,
     moved,
     named,
+    no_scores,
     pairs_in,
     prepare,
     prepare_learner,
@@ -21,17 +23,11 @@ from tiny_models import (
 
 from pipeline_lib.training import fitting
 from pipeline_lib.training.alternating import CAPTION_CAPTION
-from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.tasks import IMAGE_CAPTION
 from pipeline_lib.training.two_branch import PRETRAINING
 
 JOINT = {"hidden_dim": 16, "recurrent_sharing": "per_language", "projection": "shared"}
-GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
-"""Image 2 has no German caption, image 3 one French instead of two."""
-
-
-def no_scores(model):
-    return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
 
 
 def tuples_by_loops(corpus):
