@@ -186,15 +186,15 @@ class _Run:
 
     def validate_and_keep(self, bar: tqdm) -> None:
         self.network.eval()
-        progress = self.progress
+        progress, kept = self.progress, self.progress.kept
         score, columns = self.work.validate()
         progress.history[-1].update(columns)
-        is_best = not progress.kept or score > progress.kept[0][0]
-        progress.validations_since_best = 0 if is_best else progress.validations_since_best + 1
-        progress.kept.append((score, copy.deepcopy(self.network.state_dict())))
-        progress.kept.sort(key=lambda item: -item[0])
-        del progress.kept[self.pace.averaged :]
-        bar.set_postfix_str(f"score {score:.2f}, best {progress.kept[0][0]:.2f}")
+        place = sum(other >= score for other, _ in kept)
+        progress.validations_since_best = progress.validations_since_best + 1 if place else 0
+        if place < self.pace.averaged:
+            kept.insert(place, (score, copy.deepcopy(self.network.state_dict())))
+            del kept[self.pace.averaged :]
+        bar.set_postfix_str(f"score {score:.2f}, best {kept[0][0]:.2f}")
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
 
