@@ -11,16 +11,16 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, Dataset
 
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import Vocabulary
-from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.training.examples import Examples, Sentences
 
 
 class PlainDataset(Dataset):
     """One (image features, words) pair at a time."""
 
-    def __init__(self, corpus: Corpus, sentences: Sentences) -> None:
-        self.corpus, self.sentences = corpus, sentences
+    def __init__(self, examples: Examples, sentences: Sentences) -> None:
+        self.examples, self.sentences = examples, sentences
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -28,7 +28,7 @@ class PlainDataset(Dataset):
     def __getitem__(self, row: int) -> tuple[Tensor, Tensor]:
         length = int(self.sentences.lengths[row])
         image = int(self.sentences.image_index[row])
-        return self.corpus.features[image], self.sentences.token_ids[row, :length]
+        return self.examples.features[image], self.sentences.token_ids[row, :length]
 
 
 def collate(items: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
@@ -42,7 +42,7 @@ def collate(items: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]
 class PlainModel(nn.Module):
     """Embedding, packed GRU, image layer: the model of Kádár et al. 2019, §3.1."""
 
-    def __init__(self, recipe: AnyRecipe, words: int, feature_dim: int) -> None:
+    def __init__(self, recipe: Recipe, words: int, feature_dim: int) -> None:
         super().__init__()
         self.words = nn.Embedding(words, recipe.word_dim)
         self.gru = nn.GRU(recipe.word_dim, recipe.embed_dim, batch_first=True)
@@ -59,14 +59,14 @@ class PlainModel(nn.Module):
 class PlainTraining:
     """Updates of the plain loop, its languages taken in turn."""
 
-    def __init__(self, recipe: AnyRecipe, corpus: Corpus, vocabulary: Vocabulary) -> None:
+    def __init__(self, recipe: Recipe, examples: Examples, vocabulary: Vocabulary) -> None:
         """Make the model and a loader per language."""
         torch.manual_seed(1)
         self.recipe = recipe
         words = vocabulary.size(recipe.languages[0])
-        self.model = PlainModel(recipe, words, corpus.features.shape[1])
+        self.model = PlainModel(recipe, words, examples.features.shape[1])
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=recipe.learning_rate)
-        endless = [_endless(corpus, of, recipe.batch_size) for of in corpus.sentences.values()]
+        endless = [_endless(examples, of, recipe.batch_size) for of in examples.sentences.values()]
         self.batches = (batch for batches in zip(*endless, strict=True) for batch in batches)
 
     def __call__(self) -> int:
@@ -85,10 +85,10 @@ class PlainTraining:
 
 
 def _endless(
-    corpus: Corpus, sentences: Sentences, batch_size: int
+    examples: Examples, sentences: Sentences, batch_size: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     loader = DataLoader(
-        PlainDataset(corpus, sentences), batch_size, shuffle=True, collate_fn=collate
+        PlainDataset(examples, sentences), batch_size, shuffle=True, collate_fn=collate
     )
     while True:
         yield from loader

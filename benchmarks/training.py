@@ -21,12 +21,12 @@ import numpy as np
 import torch
 
 from benchmarks.plain_training import PlainTraining
-from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
+from pipeline_lib.settings.recipes import Recipe, make_recipe
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
-from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.objectives import build_objective
+from pipeline_lib.training.preparation import new_learner
 
 IMAGES, PER_IMAGE, WORDS, FEATURE_DIM = 5644, 5, 2859, 1280
 LENGTHS = {"en": (11.75, 3.87), "de": (10.19, 4.49)}
@@ -62,14 +62,14 @@ RECIPES = {
 class Training:
     """Updates of one recipe by this library."""
 
-    def __init__(self, recipe: AnyRecipe, device: str | torch.device = "cpu") -> None:
-        """Make a corpus, an untrained model and its objective on a device."""
+    def __init__(self, recipe: Recipe, device: str | torch.device = "cpu") -> None:
+        """Make examples, an untrained model and its objective on a device."""
         self.recipe, self.update, self.read = recipe, 0, []
-        corpus, vocabulary = synthetic_corpus(recipe, device)
-        self.model = JointSpace(recipe, vocabulary, FEATURE_DIM, seed=1).to(device)
-        self.objective = build_objective(self.model, corpus, recipe, seed=1)
+        examples, vocabulary = synthetic_examples(recipe, device)
+        learner = new_learner(recipe, vocabulary, FEATURE_DIM, seed=1).to(device)
+        self.model, self.objective = learner.space, build_objective(learner, examples, seed=1)
         self.taken = [0] * len(self.objective.tasks)
-        self.tuned = [p for p in self.model.parameters() if p.requires_grad]
+        self.tuned = [p for p in learner.parameters() if p.requires_grad]
         self.optimizer = torch.optim.Adam(self.tuned, lr=recipe.learning_rate, fused=True)
         for reader in self.model.sentence_encoder.recurrent.values():
             reader.register_forward_pre_hook(lambda *call: self.read.append(call))
@@ -106,7 +106,7 @@ def main(captions: int, rounds: int) -> None:
     recipes = load_recipes()
     trainings = {name: Training(recipe) for name, recipe in recipes.items()}
     kadar = recipes[OURS]
-    plain = PlainTraining(kadar, *synthetic_corpus(kadar))
+    plain = PlainTraining(kadar, *synthetic_examples(kadar))
     rates: dict[str, list[float]] = {name: [] for name in (PLAIN, *trainings)}
     shares: dict[str, list[float]] = {name: [] for name in rates}
     for number in range(rounds + 1):
@@ -119,11 +119,11 @@ def main(captions: int, rounds: int) -> None:
     report({name: statistics.median(of) for name, of in rates.items()}, shares)
 
 
-def load_recipes(**changes: object) -> dict[str, AnyRecipe]:
+def load_recipes(**changes: object) -> dict[str, Recipe]:
     """Return the recipes of :data:`RECIPES` at their papers' sizes, with some keys changed."""
     papers = load_settings(PARAMS).papers
     return {
-        name: RECIPE.validate_python(papers[row["paper"]] | ROW | row | changes)
+        name: make_recipe(papers[row["paper"]] | ROW | row | changes)
         for name, row in RECIPES.items()
     }
 
@@ -154,10 +154,10 @@ def report(rates: dict[str, float], shares: dict[str, list[float]]) -> None:
     print(f"training ratio={rates[OURS] / rates[PLAIN]:.2f}")
 
 
-def synthetic_corpus(
-    recipe: AnyRecipe, device: str | torch.device = "cpu"
-) -> tuple[Corpus, Vocabulary]:
-    """Return a corpus with Flickr8k's sizes and a Zipf distribution of words."""
+def synthetic_examples(
+    recipe: Recipe, device: str | torch.device = "cpu"
+) -> tuple[Examples, Vocabulary]:
+    """Return examples with Flickr8k's sizes and a Zipf distribution of words."""
     random = np.random.default_rng(1)
     words = [f"w{number}" for number in range(WORDS)]
     vocabulary = Vocabulary.build(
@@ -170,7 +170,7 @@ def synthetic_corpus(
         ("synthetic", name): _sentences(name, random).to(device) for name in recipe.languages
     }
     lexicon = torch.arange(len(SPECIALS), len(SPECIALS) + WORDS).repeat(2, 1).T
-    return Corpus(features, sentences, dict.fromkeys(recipe.languages[1:], lexicon)), vocabulary
+    return Examples(features, sentences, dict.fromkeys(recipe.languages[1:], lexicon)), vocabulary
 
 
 def _sentences(language: str, random: np.random.Generator) -> Sentences:

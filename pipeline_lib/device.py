@@ -13,6 +13,11 @@ SMALL = 2**16
 TYPES = {"bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 
 
+def weight_type(precision: Precision) -> torch.dtype:
+    """Return the type of a model's weights, which ``bf16`` leaves in single precision."""
+    return TYPES["f64" if precision == "f64" else "f32"]
+
+
 def best_device(precision: Precision = "f32") -> torch.device:
     """Return the first CUDA device; the CPU where there is none, and for the reference ``f64``.
 

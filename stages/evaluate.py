@@ -18,7 +18,7 @@ from pipeline_lib.evaluation.sts import read_scored_pairs
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.training.corpus import join_features
+from pipeline_lib.training.examples import join_features
 
 
 @click.command(help=__doc__)

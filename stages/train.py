@@ -20,12 +20,12 @@ from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary, join_features
-from pipeline_lib.training.loop import fit
+from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.preparation import (
     initial_vocabulary,
     parameter_counts,
-    start_model,
+    start_learner,
 )
 from pipeline_lib.training.seeds import side_by_side
 
@@ -57,24 +57,24 @@ def main(name: str) -> None:
     raise_problems(f"recipes.{name}", [*training_leaks(pairs, images), *unseen])
     vocabulary = initial_vocabulary(recipe, inputs["initial"]) or build_vocabulary(pairs, recipe)
     train, val = (
-        build_corpus(pairs, split, features, vocabulary, recipe, lexicon)
+        build_examples(pairs, split, features, vocabulary, recipe, lexicon)
         for split in ("train", "val")
     )
     dim, tested = train.features.shape[1], tested_pairs(lexicon, recipe.languages)
-    validate = partial(validation_scores, corpus=val, tested=tested)
+    validate = partial(validation_scores, examples=val, tested=tested)
     resume = resume_folder(f"train@{name}", identity)
     with publish(Path(f"data/models/{name}")) as models:
 
         def train_seed(numbered: tuple[int, int]) -> None:
             number, seed = numbered
-            model = start_model(
+            learner = start_learner(
                 recipe, vocabulary, dim, seed, vectors.by_language, inputs["initial"]
             ).to_best_device()
-            label = f"{name} seed {seed} on {model.device.type} in {model.precision}"
+            label = f"{name} seed {seed} on {learner.device.type} in {learner.precision}"
             kept = resume / f"seed-{seed}"
-            history = fit(model, train, validate, seed, kept, label, number)
-            model.save(models / f"seed-{seed}", preprocessing)
-            described = {"parameters": parameter_counts(model), "precision": model.precision}
+            history = fit(learner, train, validate, seed, kept, label, number)
+            learner.space.save(models / f"seed-{seed}", preprocessing, recipe.model_dump())
+            described = {"parameters": parameter_counts(learner), "precision": learner.precision}
             (kept / "model.json").write_text(json.dumps(described, indent=1) + "\n")
             pd.DataFrame(history).assign(seed=seed).to_csv(kept / "training.csv", index=False)
 

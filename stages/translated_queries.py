@@ -40,7 +40,7 @@ def main(name: str) -> None:
     for seed in seeds:
         folder = Path(f"data/models/{chosen.recipe}/seed-{seed}")
         model = JointSpace.load(folder).to_best_device()
-        scores = SCORES[model.recipe.similarity]
+        scores = SCORES[model.architecture.similarity]
         vectors = embed_evaluated(model, captions, images, features, {})
         ranked[seed] = rank_pools(vectors, captions, pool, scores)
     write_queries(query_table(ranked, scores), Path(f"data/translated_queries/{name}.parquet"))

@@ -10,17 +10,15 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.sts import read_scored_pairs
 from pipeline_lib.evaluation.vectors import Embeddings
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer
-from pipeline_lib.training.corpus import build_vocabulary
 
 WORDS = Tokenizer(tokenizer="whitespace", lowercase=True, normalize=False)
 
 
 def model(objective="alternating", **changes):
     recipe = tiny.recipe(objective, **changes)
-    return JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
+    return tiny.space(recipe, seed=3)
 
 
 @pytest.mark.parametrize("objective", tiny.OWN)

@@ -7,12 +7,11 @@ import torch
 from tiny_models import prepare
 
 from pipeline_lib.device import best_device
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.synthesis.matching import RETRIEVALS
 from pipeline_lib.synthesis.neighbours import nearest, nearest_both_ways
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary
-from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.examples import build_examples
+from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM, fit
 
 pytestmark = [
     pytest.mark.gpu,
@@ -27,20 +26,18 @@ def train(folder, device, objective, **changes):
     """Return a trained model, and the mean losses of each kind of task before each validation."""
     changes = {"validate_every_updates": 1, "max_epochs": 3} | changes
     recipe = tiny.recipe(objective, **changes, **UNIQUE)
-    vocabulary = build_vocabulary(tiny.pairs(), recipe)
-    corpus = build_corpus(
-        tiny.pairs(), "train", tiny.features(), vocabulary, recipe, tiny.lexicon()
-    )
-    model = JointSpace(recipe, vocabulary, corpus.features.shape[1], seed=1).to(device)
+    learner = tiny.learner(recipe).to(device)
+    words = learner.space.vocabulary
+    examples = build_examples(tiny.pairs(), "train", tiny.features(), words, recipe, tiny.lexicon())
     folder.mkdir(exist_ok=True)
-    history = fit(model, corpus, lambda _: {RECALL_SUM: 1.0, MEAN_RANK: 1.0}, 1, folder, "test")
+    history = fit(learner, examples, lambda _: {RECALL_SUM: 1.0, MEAN_RANK: 1.0}, 1, folder, "test")
     losses = {
         (row["update"], key): value
         for row in history
         for key, value in row.items()
         if key.startswith("loss")
     }
-    return model, losses
+    return learner.space, losses
 
 
 # Weights that differ by 2e-7 end up to 4e-6 apart in the loss, by 5e-4 (as in TF32) 4e-4 or more.

@@ -22,8 +22,8 @@ from benchmarks.gpu_rows import PRODUCT, SMALL, Measurement, Row
 from benchmarks.gpu_search import pseudopairs
 from benchmarks.gpu_speeds import CNN, COMMON, TEST_PACKAGES, TRAINING, measurements
 from benchmarks.rates import ROUNDS, rates
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.text.vocabulary import Vocabulary
+from pipeline_lib.training.preparation import new_learner
 
 CPU = torch.device("cpu")
 PLANNED = measurements(SMALL, ["f32"])
@@ -91,7 +91,7 @@ def test_operations_of_an_update_are_those_that_pytorch_counts(recurrent):
     vocabulary = Vocabulary.build(
         {"en": [words]}, pooled=True, min_count=1, markers="none", oov="unk", max_tokens=len(words)
     )
-    model = JointSpace(recipe, vocabulary, 64, seed=1)
+    model = new_learner(recipe, vocabulary, 64, seed=1).space
     ids = 4 + torch.arange(sentences * steps).view(sentences, steps)
 
     def update():

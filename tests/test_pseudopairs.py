@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import empty_pairs, read_pairs, write_pairs
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.pseudopairs import Pseudopairs, Side
 from pipeline_lib.synthesis import neighbours
 from pipeline_lib.synthesis.matching import RETRIEVALS, Matches
@@ -23,7 +22,7 @@ from pipeline_lib.synthesis.pseudopairs import (
     training_captions,
 )
 from pipeline_lib.training.batches import sentence_pairs
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary
+from pipeline_lib.training.examples import build_examples, build_vocabulary
 from stages import pseudopairs as stage
 
 SETTINGS = {
@@ -228,7 +227,7 @@ def corpus_of(pairs):
     vectors = np.random.default_rng(0).normal(size=(len(images), 10)).astype(np.float32)
     features = tiny.Features(images, vectors, {})
     recipe = tiny.recipe()
-    return build_corpus(pairs, "train", features, build_vocabulary(pairs, recipe), recipe)
+    return build_examples(pairs, "train", features, build_vocabulary(pairs, recipe), recipe)
 
 
 def pairs_by_image(pairs, a, b):
@@ -317,10 +316,9 @@ def study(tmp_path, monkeypatch):
     write_pairs(empty_pairs(), tmp_path / "data/pairs/none.parquet")
     (tmp_path / "data/facts").mkdir()
     (tmp_path / "data/facts/none.jsonl").touch()
-    vocabulary = build_vocabulary(pd.concat(tables.values()), tiny.recipe())
-    teacher = JointSpace(tiny.recipe(), vocabulary, 10, seed=1).eval()
+    teacher = tiny.space(tiny.recipe(), captions=pd.concat(tables.values()))
     (tmp_path / "data/models/teacher").mkdir(parents=True)
-    teacher.save(tmp_path / "data/models/teacher/seed-1", tiny.PREPROCESSING)
+    teacher.save(tmp_path / "data/models/teacher/seed-1", tiny.PREPROCESSING, {})
 
     def run(name, **changes):
         study = SimpleNamespace(pseudopairs={name: settings(**changes)})

@@ -29,7 +29,6 @@ from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.fingerprints import imported_closure
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import Evaluations
-from pipeline_lib.training.corpus import build_vocabulary
 from stages.evaluate import main as evaluate
 
 SETTINGS = {
@@ -281,8 +280,8 @@ def study(tmp_path, monkeypatch):
     write_images(images, tmp_path / "data/images/world.parquet")
     write_features(tiny.features(), tmp_path / "data/features/world_lite0.h5")
     write_features(empty_features(), tmp_path / "data/features/none.h5")
-    model = JointSpace(made.recipe, build_vocabulary(made.pairs, made.recipe), 10, seed=1)
-    model.save(tmp_path / "data/models/tried/seed-1", tiny.PREPROCESSING)
+    model = tiny.space(made.recipe, captions=made.pairs)
+    model.save(tmp_path / "data/models/tried/seed-1", tiny.PREPROCESSING, {})
     return tmp_path
 
 

@@ -20,10 +20,8 @@ from pipeline_lib.evaluation import reranking_report
 from pipeline_lib.evaluation.nbest import NBest, write_nbest
 from pipeline_lib.evaluation.nbest_similarities import check_lists, with_images, with_similarities
 from pipeline_lib.evaluation.reranking_report import Lists, rerank
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.rerankings import Reranking
-from pipeline_lib.training.corpus import build_vocabulary
 from stages import rerank as stage
 
 RETRIEVAL = RetrievalEvaluation(
@@ -48,7 +46,7 @@ SETTINGS = Reranking.model_validate(VALUES)
 
 def model(**changes):
     recipe = tiny.recipe(**changes)
-    return JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
+    return tiny.space(recipe, seed=3)
 
 
 def nbest(sizes):
@@ -212,7 +210,7 @@ def write_inputs(folder, images):
             }
         )
         table.to_csv(folder / f"data/nbest/toy/{split}.tsv", sep="\t", index=False)
-    model().save(folder / "data/models/tiny/seed-1", tiny.PREPROCESSING)
+    model().save(folder / "data/models/tiny/seed-1", tiny.PREPROCESSING, {})
 
 
 def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):

@@ -98,8 +98,8 @@ def test_languages_are_one_or_more_different_ones(study, languages):
         study(lambda content: content["recipes"]["kadar_en"].update(languages=languages))
 
 
-def test_only_mixed_recipes_have_a_map_to_fit(study):
-    with pytest.raises(SettingsError, match="orthogonal_map: only the objective mixed fits it"):
+def test_only_some_objectives_have_a_map_to_fit(study):
+    with pytest.raises(SettingsError, match="orthogonal_map: no part of the objective altern"):
         study(lambda content: content["recipes"]["kadar_en"].update(orthogonal_map=True))
 
 
@@ -122,3 +122,9 @@ def test_a_missing_file_says_where_to_run(tmp_path):
 def test_choose_names_the_closest():
     with pytest.raises(SettingsError, match="Did you mean 'world'"):
         choose({"world": 1, "flickr8k": 2}, "worl", "data set")
+
+
+def test_an_objective_names_the_parts_that_it_needs(study):
+    changes = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True}
+    with pytest.raises(SettingsError, match=r"mule\.loss: the objective two_branch needs hinge"):
+        study(lambda content: content["recipes"]["mule"].update(changes))

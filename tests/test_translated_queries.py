@@ -17,13 +17,11 @@ from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_images
 from pipeline_lib.evaluation.retrieval import retrieval_scores
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.translated_queries import TranslatedQueries
-from pipeline_lib.training.corpus import build_vocabulary
 from stages import translated_queries as stage
 
 BOOTSTRAP = {"resamples": 50, "confidence": 0.9, "seed": 1}
@@ -74,12 +72,9 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
     images = images.assign(dataset="tiny", path=images["image_id"] + ".jpg")
     write_images(images, Path("data/images/toy_de.parquet"))
     write_features(features, Path("data/features/tiny.h5"))
-    models = {
-        seed: JointSpace(recipe, build_vocabulary(pairs, recipe), 10, seed=seed).eval()
-        for seed in recipe.seeds
-    }
+    models = {seed: tiny.space(recipe, seed, pairs) for seed in recipe.seeds}
     for seed, model in models.items():
-        model.save(Path(f"data/models/tried/seed-{seed}"), tiny.PREPROCESSING)
+        model.save(Path(f"data/models/tried/seed-{seed}"), tiny.PREPROCESSING, {})
     chosen = TranslatedQueries(recipe="tried", features="tiny", translation="toy_de")
     translation = TypeAdapter(Translation).validate_python(TRANSLATION)
     study = Study(recipe, Evaluations(RETRIEVAL), {"toy_de": translation}, {"en_to_de": chosen})

@@ -5,7 +5,9 @@ import pandas as pd
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.models.preprocessing import Preprocessing
-from pipeline_lib.settings.recipes import RECIPE
+from pipeline_lib.settings.recipes import make_recipe
+from pipeline_lib.training.examples import build_vocabulary
+from pipeline_lib.training.preparation import new_learner
 
 COMMON = {
     "paper": "tiny",
@@ -18,6 +20,9 @@ COMMON = {
     "lexicon": "none",
     "languages": ["en", "de"],
     "seeds": [1],
+    "loss": "hinge",
+    "text_encoder": "recurrent",
+    "image_head": "mlp",
     "tune_words": True,
     "word_dim": 8,
     "orthogonal_map": False,
@@ -97,7 +102,18 @@ IMAGES = 6
 def recipe(objective="alternating", **changes):
     """Return a recipe of the objective, small enough for six images."""
     values = COMMON | OWN[objective] | {"objective": objective} | changes
-    return RECIPE.validate_python(values)
+    return make_recipe(values)
+
+
+def learner(recipe, seed=1, captions=None, dim=10, vectors=None):
+    """Return an untrained model of the recipe, with the words of these captions."""
+    vocabulary = build_vocabulary(pairs() if captions is None else captions, recipe)
+    return new_learner(recipe, vocabulary, dim, seed, vectors)
+
+
+def space(*arguments, **options):
+    """Return the joint space of :func:`learner`, in evaluation mode."""
+    return learner(*arguments, **options).space.eval()
 
 
 def features(seed=0):

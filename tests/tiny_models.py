@@ -3,8 +3,8 @@
 import pandas as pd
 import tiny
 
-from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary
+from pipeline_lib.training.examples import build_examples
+from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM
 from pipeline_lib.training.objectives import build_objective
 
 
@@ -28,14 +28,20 @@ def without(pairs, image, language, positions=(0, 1)):
     return pairs[~(gone & pairs["position"].isin(positions))]
 
 
-def prepare(objective, pairs=None, vectors=None, **changes):
-    """Return a model in evaluation mode, its corpus and its objective."""
+def prepare(*arguments, **changes):
+    """Return a model in evaluation mode, its examples and its objective."""
+    learner, examples, made = prepare_learner(*arguments, **changes)
+    return learner.space, examples, made
+
+
+def prepare_learner(objective, pairs=None, vectors=None, **changes):
+    """Return a model behind its recipe, as :func:`prepare` does."""
     recipe = tiny.recipe(objective, **changes)
     pairs = tiny.pairs() if pairs is None else pairs
-    vocabulary = build_vocabulary(pairs, recipe)
-    corpus = build_corpus(pairs, "train", tiny.features(), vocabulary, recipe, tiny.lexicon())
-    model = JointSpace(recipe, vocabulary, corpus.features.shape[1], 1, vectors).eval()
-    return model, corpus, build_objective(model, corpus, recipe, 1)
+    learner = tiny.learner(recipe, 1, pairs, vectors=vectors).eval()
+    words = learner.space.vocabulary
+    examples = build_examples(pairs, "train", tiny.features(), words, recipe, tiny.lexicon())
+    return learner, examples, build_objective(learner, examples, 1)
 
 
 def sentence(model, corpus, key, row):
@@ -70,3 +76,28 @@ def named(model):
 def moved(before, after):
     """Return the names of the weights that differ."""
     return {name for name in before if not before[name].equal(after[name])}
+
+
+def double_loop(scores, group, margin, violations):
+    """Written from Eq. 1 of Kádár et al. 2019 and Eq. 1 of Calixto et al. 2017."""
+    total = 0.0
+    for matrix in (scores, scores.T):
+        for i in range(len(matrix)):
+            terms = [
+                max(0.0, margin - float(matrix[i, i]) + float(matrix[i, j]))
+                for j in range(len(matrix))
+                if group[j] != group[i]
+            ]
+            # A candidate that is no negative costs nothing, and is there to be averaged.
+            terms = sorted([*terms, *[0.0] * (len(matrix) - len(terms))], reverse=True)
+            hardest = terms[: violations if isinstance(violations, int) else 1]
+            total += sum(terms) if violations == "sum" else sum(hardest) / len(hardest)
+    return total
+
+
+GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
+"""Image 2 has no German caption, image 3 one French instead of two."""
+
+
+def no_scores(model):
+    return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}

@@ -12,7 +12,7 @@ from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.tokenizers import build_tokenizer
-from pipeline_lib.training.corpus import feature_rows
+from pipeline_lib.training.examples import feature_rows
 
 Sentences = Mapping[str, list[str]]
 """Tokens of each sentence."""
@@ -38,7 +38,7 @@ def embed_evaluated(
     Raises:
         ContractError: If an image has no features.
     """
-    languages = model.recipe.languages
+    languages = model.architecture.languages
     rows = feature_rows(pd.Index(images["image_id"]), features)
     captions = captions[captions["language"].isin(languages)]
     by_language = [

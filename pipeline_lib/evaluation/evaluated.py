@@ -14,7 +14,7 @@ from pipeline_lib.evaluation.ranking import Scores
 from pipeline_lib.evaluation.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings, Labelled
 from pipeline_lib.settings.evaluations import Evaluations
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.training_text import training_sentences
 
 
@@ -33,7 +33,7 @@ class Evaluated:
         lexicon: Of word translation (contract.lexicons.LEXICON).
     """
 
-    recipe: AnyRecipe
+    recipe: Recipe
     settings: Evaluations
     pools: Mapping[str, str]
     embeddings: Mapping[int, Embeddings]

@@ -181,8 +181,7 @@ def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Repor
 
 def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
     """Return which share of the tested words' translations were learnt; None if not known."""
-    aligns = run.recipe.objective == "mixed" and run.recipe.alignment_every_updates != "never"
-    if not aligns:
+    if not run.recipe.aligns_words:
         return 0.0
     if run.recipe.lexicon != run.settings.alignment.lexicon:
         return None

@@ -13,14 +13,14 @@ from pipeline_lib.evaluation.word_ranks import (
     word_translation_ranks,
 )
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import Corpus
-from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM
+from pipeline_lib.training.examples import Examples
+from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM
 
 WordPairs = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 """Pairs (word, translation) by (source language, target language)."""
 
 
-def validation_scores(model: JointSpace, corpus: Corpus, tested: WordPairs) -> dict[str, float]:
+def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) -> dict[str, float]:
     """Score a model by images and captions, and by words if any translations are given.
 
     The sum of all recalls selects the best weights (§3.1 of Kádár et al. 2019), or the mean rank
@@ -29,7 +29,7 @@ def validation_scores(model: JointSpace, corpus: Corpus, tested: WordPairs) -> d
 
     Args:
         model: In evaluation mode.
-        corpus: The validation captions and their images.
+        examples: The validation captions and their images.
         tested: Translations, of which those between words of the model are tested.
 
     Returns:
@@ -38,12 +38,12 @@ def validation_scores(model: JointSpace, corpus: Corpus, tested: WordPairs) -> d
         (source, target) ``word_p1_...``, the share (%) of words whose nearest neighbour
         translates them.
     """
-    images = model.embed_features(corpus.features).numpy()
+    images = model.embed_features(examples.features).numpy()
     sums, first, mean_ranks = {}, {}, []
-    for (set_name, language), sentences in corpus.sentences.items():
+    for (set_name, language), sentences in examples.sentences.items():
         captions = model.embed_tokens(sentences.token_ids, sentences.lengths, language).numpy()
         pool, index = np.unique(sentences.image_index.cpu().numpy(), return_inverse=True)
-        scores = SCORES[model.recipe.similarity]
+        scores = SCORES[model.architecture.similarity]
         ranks = bidirectional_ranks(images[pool], captions, index, scores)
         recalls = [_percent(side <= k) for side in ranks for k in (1, 5, 10)]
         sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(sum(recalls), 2)

@@ -36,7 +36,7 @@ class Embedder:
         folder = Path(folder)
         missing = [
             f"no {name}"
-            for name in ("weights.safetensors", "recipe.json", "preprocessing.json")
+            for name in ("weights.safetensors", "vocabulary.json", "preprocessing.json")
             if not (folder / name).is_file()
         ]
         raise_problems(f"{folder} holds no model: name data/models/RECIPE/seed-N", missing)
@@ -47,7 +47,7 @@ class Embedder:
     @property
     def languages(self) -> list[str]:
         """The languages it embeds."""
-        return sorted(self.model.recipe.languages)
+        return sorted(self.model.architecture.languages)
 
     def embed_sentences(self, sentences: Sequence[str], language: str) -> np.ndarray:
         """Return the vectors of raw sentences ``float32 [sentences, embed_dim]``.
@@ -90,7 +90,7 @@ class Embedder:
 
     @property
     def _no_vectors(self) -> np.ndarray:
-        return np.empty((0, self.model.recipe.embed_dim), np.float32)
+        return np.empty((0, self.model.architecture.embed_dim), np.float32)
 
     @cached_property
     def _tokenize(self) -> dict[str, Tokenize]:

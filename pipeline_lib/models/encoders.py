@@ -1,4 +1,8 @@
-"""Encoders of images and of sentences into the joint space."""
+"""Encoders of images and of sentences into the joint space, by their names in a recipe.
+
+A text encoder or an image head is added by a class here, and by its keys under the same name in
+settings/architecture.py.
+"""
 
 from collections.abc import Mapping
 from itertools import accumulate, pairwise
@@ -8,33 +12,33 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.models.recurrent import SentenceLayer
-from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.architecture import Architecture
 from pipeline_lib.text.vocabulary import Vocabulary
 
 ALL = "all"
 """Name of a layer that all languages share."""
 
 
-class ImageEncoder(nn.Module):
+class MLPHead(nn.Module):
     """Affine maps from CNN features to the joint space, with rectified layers between, if any.
 
     One map in Kiros et al. 2014, Calixto et al. 2017 and Kádár et al. 2019; the two-branch network
     of Wang et al. 2019 has one hidden layer, normalised over the batch.
     """
 
-    def __init__(self, feature_dim: int, recipe: Recipe) -> None:
+    def __init__(self, feature_dim: int, architecture: Architecture) -> None:
         """Make the layers."""
         super().__init__()
-        self.normalize_features = recipe.normalize_features
-        dims = [feature_dim, *recipe.image_hidden_dims]
+        self.normalize_features = architecture.normalize_features
+        dims = [feature_dim, *architecture.image_hidden_dims]
         self.hidden = nn.Sequential(
             *(
                 nn.Sequential(nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU())
                 for a, b in pairwise(dims)
             )
         )
-        self.dropout = nn.Dropout(recipe.image_dropout)
-        self.linear = nn.Linear(dims[-1], recipe.embed_dim)
+        self.dropout = nn.Dropout(architecture.image_dropout)
+        self.linear = nn.Linear(dims[-1], architecture.embed_dim)
 
     def forward(self, features: Tensor) -> Tensor:
         """Map features ``[images, feature_dim]`` to vectors ``[images, embed_dim]``."""
@@ -43,45 +47,82 @@ class ImageEncoder(nn.Module):
         return self.linear(self.dropout(self.hidden(features)))
 
 
-class SentenceEncoder(nn.Module):
-    """Word vectors, their map into one space, a recurrent layer, and a projection of its state.
+class TextEncoder(nn.Module):
+    """Word vectors; what makes a sentence of them is the matter of a subclass.
 
-    Each of them is shared by all languages or one per language, as the recipe says. With a pooled
-    vocabulary a form that occurs in two languages has one vector (§3.1 of Kádár et al. 2019).
+    With a pooled vocabulary a form that occurs in two languages has one vector (Kádár et al. 2019,
+    §3.1).
     """
 
-    def __init__(self, vocabulary: Vocabulary, recipe: Recipe) -> None:
-        """Make the layers."""
+    def __init__(self, vocabulary: Vocabulary, architecture: Architecture) -> None:
+        """Make the word vectors, of ``word_dim`` numbers each."""
         super().__init__()
-        each, shared = recipe.languages, [ALL]
-        tables = shared if recipe.vocabulary == "pooled" else each
-        sizes = {name: vocabulary.size(each[0] if name == ALL else name) for name in tables}
-        self.words = nn.ModuleDict({k: nn.Embedding(n, recipe.word_dim) for k, n in sizes.items()})
+        languages = architecture.languages
+        tables = [ALL] if architecture.vocabulary == "pooled" else languages
+        sizes = {name: vocabulary.size(languages[0] if name == ALL else name) for name in tables}
+        self.words = nn.ModuleDict(
+            {name: nn.Embedding(size, architecture.word_dim) for name, size in sizes.items()}
+        )
         for table in self.words.values():
-            table.weight.requires_grad_(recipe.tune_words)
-        self.rotations = nn.ParameterDict(
-            {k: _rotation(recipe.word_dim) for k in each[1:] if recipe.orthogonal_map}
-        )
-        input_dim = recipe.word_dim
-        self.universal_maps = nn.ModuleDict()
-        if recipe.universal_dim != "none":
-            input_dim = recipe.universal_dim
-            self.universal_maps.update({k: nn.Linear(recipe.word_dim, input_dim) for k in each})
-        readers = shared if recipe.recurrent_sharing == "shared" else each
-        self.recurrent = nn.ModuleDict(
-            {
-                k: SentenceLayer(recipe.recurrent, input_dim, recipe.hidden_dim, recipe.precision)
-                for k in readers
-            }
-        )
-        self.dropout = nn.Dropout(recipe.sentence_dropout)
-        projections = {"none": [], "shared": shared, "per_language": each}[recipe.projection]
-        self.projections = nn.ModuleDict(
-            {k: nn.Linear(recipe.hidden_dim, recipe.embed_dim) for k in projections}
-        )
+            table.weight.requires_grad_(architecture.tune_words)
 
     def forward(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
         """Encode ``token_ids [sentences, steps]`` of one language to ``[sentences, embed_dim]``."""
+        raise NotImplementedError
+
+    def together(self, sentences: Mapping[str, tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
+        """Encode token ids and lengths of several languages as :meth:`forward` does each."""
+        return {language: self(*each, language) for language, each in sentences.items()}
+
+    def embed(self, ids: Tensor, language: str) -> Tensor:
+        """Return the vectors of words ``[words]`` as the encoder reads them."""
+        return self.word_table(language)(ids)
+
+    def word_table(self, language: str) -> nn.Embedding:
+        """Return the word vectors of a language."""
+        return _of(self.words, language)
+
+
+class RecurrentEncoder(TextEncoder):
+    """Word vectors, their map into one space, a recurrent layer, and a projection of its state.
+
+    Each of them is shared by all languages or one per language, as the architecture says.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, architecture: Architecture) -> None:
+        """Make the layers."""
+        super().__init__(vocabulary, architecture)
+        each, shared = architecture.languages, [ALL]
+        self.rotations = nn.ParameterDict(
+            {k: _rotation(architecture.word_dim) for k in each[1:] if architecture.orthogonal_map}
+        )
+        input_dim = architecture.word_dim
+        self.universal_maps = nn.ModuleDict()
+        if architecture.universal_dim != "none":
+            input_dim = architecture.universal_dim
+            self.universal_maps.update(
+                {k: nn.Linear(architecture.word_dim, input_dim) for k in each}
+            )
+        readers = shared if architecture.recurrent_sharing == "shared" else each
+        self.recurrent = nn.ModuleDict(
+            {
+                k: SentenceLayer(
+                    architecture.recurrent,
+                    input_dim,
+                    architecture.hidden_dim,
+                    architecture.precision,
+                )
+                for k in readers
+            }
+        )
+        self.dropout = nn.Dropout(architecture.sentence_dropout)
+        projections = {"none": [], "shared": shared, "per_language": each}[architecture.projection]
+        self.projections = nn.ModuleDict(
+            {k: nn.Linear(architecture.hidden_dim, architecture.embed_dim) for k in projections}
+        )
+
+    def forward(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
+        """See :class:`TextEncoder`."""
         read = _of(self.recurrent, language)
         states = self.dropout(read(lambda ids: self.embed(ids, language), token_ids, lengths))
         return _of(self.projections, language)(states) if self.projections else states
@@ -94,7 +135,7 @@ class SentenceEncoder(nn.Module):
         """
         on_cpu = not any(ids.is_cuda for ids, _ in sentences.values())
         if ALL not in self.recurrent or not on_cpu:
-            return {language: self(*each, language) for language, each in sentences.items()}
+            return super().together(sentences)
         steps = max(ids.shape[1] for ids, _ in sentences.values())
         first = [0, *accumulate(self.word_table(k).num_embeddings for k in sentences)]
         token_ids = torch.cat(
@@ -120,7 +161,7 @@ class SentenceEncoder(nn.Module):
 
     def embed(self, ids: Tensor, language: str) -> Tensor:
         """Return the vectors of words ``[words]`` as the recurrent layer reads them."""
-        words = self.word_table(language)(ids)
+        words = super().embed(ids, language)
         if language in self.rotations:
             words = words @ self.rotations[language].T
         return self.universal_maps[language](words) if self.universal_maps else words
@@ -136,9 +177,9 @@ class SentenceEncoder(nn.Module):
         counts.index_put_((rows, occurrence), torch.ones_like(rows, dtype=counts.dtype), True)
         return counts @ self.embed(types, language) / counts.sum(dim=1, keepdim=True)
 
-    def word_table(self, language: str) -> nn.Embedding:
-        """Return the word vectors of a language."""
-        return _of(self.words, language)
+
+TEXT_ENCODERS: dict[str, type[TextEncoder]] = {"recurrent": RecurrentEncoder}
+IMAGE_HEADS: dict[str, type[nn.Module]] = {"mlp": MLPHead}
 
 
 def _of(layers: nn.ModuleDict, language: str) -> nn.Module:

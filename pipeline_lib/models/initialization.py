@@ -1,13 +1,16 @@
 """How untrained weights are drawn; every draw comes from the generator given."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import nn
 
-from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
+from pipeline_lib.models.encoders import TextEncoder
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
+
+Layer = TypeVar("Layer", bound=nn.Module)
 
 WORD_BOUND = 0.1
 """Word vectors start uniform in ±0.1, as in all code bases of the VSE lineage."""
@@ -18,36 +21,31 @@ NORMAL_DEVIATION = 0.01
 UNKNOWN_DEVIATION = 0.05
 """Of words that pretrained vectors lack, as in the code of Mohammadshahi et al. 2019."""
 
-WordVectors = Mapping[str, tuple[list[str], np.ndarray]]
+VectorsByLanguage = Mapping[str, tuple[list[str], np.ndarray]]
 """Words and their vectors ``float32 [words, dim]``, by language."""
 
 
-def xavier(images: ImageEncoder, sentences: SentenceEncoder, generator: torch.Generator) -> None:
+def xavier(module: nn.Module, generator: torch.Generator) -> None:
     """Draw affine maps Xavier-uniform, words in ±.1, recurrent layers as PyTorch does."""
-    for module in (images, sentences):
-        for layer in module.modules():
-            if isinstance(layer, nn.Linear):
-                nn.init.xavier_uniform_(layer.weight, generator=generator)
-                nn.init.zeros_(layer.bias)
-    for table in sentences.words.values():
+    for layer in _layers(module, nn.Linear):
+        nn.init.xavier_uniform_(layer.weight, generator=generator)
+        _zero(layer.bias)
+    for table in _layers(module, nn.Embedding):
         nn.init.uniform_(table.weight, -WORD_BOUND, WORD_BOUND, generator=generator)
-    for reader in sentences.recurrent.values():
-        bound = reader.layer.hidden_size**-0.5
-        for weight in reader.parameters():
+    for layer in _layers(module, nn.RNNBase):
+        bound = layer.hidden_size**-0.5
+        for weight in layer.parameters():
             nn.init.uniform_(weight, -bound, bound, generator=generator)
 
 
-def normal(images: ImageEncoder, sentences: SentenceEncoder, generator: torch.Generator) -> None:
+def normal(module: nn.Module, generator: torch.Generator) -> None:
     """Draw matrices from N(0, .01), recurrent ones orthogonal, biases 0 (Calixto et al. 2017)."""
-    for module in (images, sentences):
-        for layer in module.modules():
-            if isinstance(layer, nn.Linear):
-                nn.init.normal_(layer.weight, std=NORMAL_DEVIATION, generator=generator)
-                nn.init.zeros_(layer.bias)
-    for table in sentences.words.values():
+    for layer in _layers(module, nn.Linear):
+        nn.init.normal_(layer.weight, std=NORMAL_DEVIATION, generator=generator)
+        _zero(layer.bias)
+    for table in _layers(module, nn.Embedding):
         nn.init.normal_(table.weight, std=NORMAL_DEVIATION, generator=generator)
-    for reader in sentences.recurrent.values():
-        layer = reader.layer
+    for layer in _layers(module, nn.RNNBase):
         nn.init.normal_(layer.weight_ih_l0, std=NORMAL_DEVIATION, generator=generator)
         for gate in layer.weight_hh_l0.data.split(layer.hidden_size):
             nn.init.orthogonal_(gate, generator=generator)
@@ -55,7 +53,7 @@ def normal(images: ImageEncoder, sentences: SentenceEncoder, generator: torch.Ge
         nn.init.zeros_(layer.bias_hh_l0)
 
 
-INITIALIZATIONS: dict[str, Callable[[ImageEncoder, SentenceEncoder, torch.Generator], None]] = {
+INITIALIZATIONS: dict[str, Callable[[nn.Module, torch.Generator], None]] = {
     "xavier": xavier,
     "normal": normal,
 }
@@ -63,9 +61,9 @@ INITIALIZATIONS: dict[str, Callable[[ImageEncoder, SentenceEncoder, torch.Genera
 
 @torch.no_grad()
 def set_words(
-    sentences: SentenceEncoder,
+    sentences: TextEncoder,
     vocabulary: Vocabulary,
-    vectors: WordVectors,
+    vectors: VectorsByLanguage,
     generator: torch.Generator,
 ) -> None:
     """Start words from pretrained vectors; those without one are drawn from N(0, .05).
@@ -92,3 +90,12 @@ def set_words(
         if rows:
             found = np.stack([known[table.words[i]] for i in rows]).astype(np.float32)
             weight[torch.tensor(rows) + len(SPECIALS)] = torch.from_numpy(found).to(weight)
+
+
+def _layers(module: nn.Module, kind: type[Layer]) -> Iterator[Layer]:
+    return (layer for layer in module.modules() if isinstance(layer, kind))
+
+
+def _zero(bias: nn.Parameter | None) -> None:
+    if bias is not None:
+        nn.init.zeros_(bias)

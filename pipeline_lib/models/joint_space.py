@@ -3,83 +3,46 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, best_device, cores_for, precision_on
-from pipeline_lib.models.encoders import ImageEncoder, SentenceEncoder
-from pipeline_lib.models.initialization import INITIALIZATIONS, WordVectors, set_words
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.device import cores_for, weight_type
+from pipeline_lib.models.encoders import IMAGE_HEADS, TEXT_ENCODERS
+from pipeline_lib.models.precise import PreciseModule
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.models.similarity import SIMILARITIES
-from pipeline_lib.settings.recipes import RECIPE, AnyRecipe
-from pipeline_lib.settings.strict import Precision
+from pipeline_lib.settings.architecture import Architecture, architecture_form
 from pipeline_lib.text.vocabulary import Vocabulary
 
 
-class JointSpace(nn.Module):
-    """The two encoders of one recipe and the similarity between their vectors."""
+class JointSpace(PreciseModule):
+    """Two encoders and the similarity between their vectors."""
 
     def __init__(
-        self,
-        recipe: AnyRecipe,
-        vocabulary: Vocabulary,
-        feature_dim: int,
-        seed: int,
-        word_vectors: WordVectors | None = None,
+        self, architecture: Architecture, vocabulary: Vocabulary, feature_dim: int
     ) -> None:
-        """Make an untrained model.
+        """Make the layers; models.initialization draws their weights.
 
         Args:
-            recipe: Sizes and options.
+            architecture: Parts, sizes and options.
             vocabulary: Of the training captions.
             feature_dim: Size of image features.
-            seed: Of the initial weights.
-            word_vectors: What words start from; drawn like the other weights if None.
         """
-        super().__init__()
-        self.recipe, self.vocabulary, self.feature_dim = recipe, vocabulary, feature_dim
-        with arithmetic(recipe.precision):
-            self._make(seed, word_vectors)
-
-    def _make(self, seed: int, word_vectors: WordVectors | None) -> None:
-        recipe, generator = self.recipe, torch.Generator().manual_seed(seed)
-        self.image_encoder = ImageEncoder(self.feature_dim, recipe)
-        self.sentence_encoder = SentenceEncoder(self.vocabulary, recipe)
-        if recipe.objective == "two_branch" and recipe.classifier_weight:
-            dim = recipe.word_dim if recipe.universal_dim == "none" else recipe.universal_dim
-            self.language_classifier = nn.Linear(dim, len(recipe.languages))
-        self.to(TYPES["f64" if recipe.precision == "f64" else "f32"])
-        INITIALIZATIONS[recipe.initialization](self.image_encoder, self.sentence_encoder, generator)
-        if hasattr(self, "language_classifier"):
-            nn.init.xavier_uniform_(self.language_classifier.weight, generator=generator)
-            nn.init.zeros_(self.language_classifier.bias)
-        if word_vectors is not None:
-            set_words(self.sentence_encoder, self.vocabulary, word_vectors, generator)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model's weights lie."""
-        return self.image_encoder.linear.weight.device
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Type of the model's weights and vectors: float32, or float64 in the precision f64."""
-        return self.image_encoder.linear.weight.dtype
-
-    def to_best_device(self) -> Self:
-        """Move to where its precision is computed."""
-        return self.to(best_device(self.recipe.precision))
-
-    @property
-    def precision(self) -> Precision:
-        """What the recurrent layer's products, or all numbers, are computed in."""
-        return precision_on(self.recipe.precision, self.device)
+        super().__init__(architecture.precision)
+        self.architecture, self.vocabulary = architecture, vocabulary
+        self.feature_dim = feature_dim
+        image_head = IMAGE_HEADS[architecture.image_head]
+        text_encoder = TEXT_ENCODERS[architecture.text_encoder]
+        with arithmetic(architecture.precision):
+            self.image_encoder = image_head(feature_dim, architecture)
+            self.sentence_encoder = text_encoder(vocabulary, architecture)
+            self.to(weight_type(architecture.precision))
 
     def image_vectors(self, features: Tensor) -> Tensor:
         """Embed features ``[images, feature_dim]`` as unit vectors ``[images, embed_dim]``."""
@@ -98,16 +61,16 @@ class JointSpace(nn.Module):
 
     def _unit(self, vectors: Tensor) -> Tensor:
         unit = F.normalize(vectors, dim=1)
-        return unit.abs() if self.recipe.absolute else unit
+        return unit.abs() if self.architecture.absolute else unit
 
     def scores(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the recipe's similarity of vectors ``[n, dim]`` and ``[m, dim]``: ``[n, m]``."""
-        return SIMILARITIES[self.recipe.similarity](a, b)
+        """Return the similarity of vectors ``[n, dim]`` and ``[m, dim]``: ``[n, m]``."""
+        return SIMILARITIES[self.architecture.similarity](a, b)
 
     @torch.inference_mode()
     def embed_features(self, features: Tensor, batch_size: int = 4096) -> Tensor:
         """Embed any number of image features, on the CPU ``[images, embed_dim]``."""
-        with arithmetic(self.recipe.precision):
+        with arithmetic(self.architecture.precision):
             batches = (part.to(self.device, self.dtype) for part in features.split(batch_size))
             return torch.cat([self.image_vectors(batch).cpu() for batch in batches])
 
@@ -119,9 +82,9 @@ class JointSpace(nn.Module):
 
         Sentences are taken in the order of their length, so that a batch is short or long as one.
         """
-        vectors = torch.empty(len(token_ids), self.recipe.embed_dim, dtype=self.dtype)
-        numbers = batch_size * self.recipe.hidden_dim
-        with arithmetic(self.recipe.precision), cores_for(numbers):
+        vectors = torch.empty(len(token_ids), self.architecture.embed_dim, dtype=self.dtype)
+        numbers = batch_size * self.architecture.text_width
+        with arithmetic(self.architecture.precision), cores_for(numbers):
             for rows in lengths.argsort(stable=True).split(batch_size):
                 longest = int(lengths[rows].max())
                 ids = token_ids[rows, :longest].to(self.device)
@@ -139,41 +102,78 @@ class JointSpace(nn.Module):
         """
         table = next(table for table in self.vocabulary.tables if language in table.languages)
         ids = torch.from_numpy(self.vocabulary.word_ids(table.words, language))
-        with arithmetic(self.recipe.precision):
+        with arithmetic(self.architecture.precision):
             vectors = self.sentence_encoder.embed(ids.to(self.device), language)
         return np.array(table.words, object), vectors.cpu().numpy()
 
-    def save(self, folder: Path, preprocessing: Preprocessing) -> None:
+    def save(
+        self, folder: Path, preprocessing: Preprocessing, provenance: Mapping[str, object]
+    ) -> None:
         """Write the model, and what stands before it, into a new folder.
 
-        weights.safetensors, recipe.json, vocabulary.json, preprocessing.json: no code, and all that
-        :class:`~pipeline_lib.models.embedder.Embedder` needs.
+        weights.safetensors, architecture.json, vocabulary.json, preprocessing.json: no code, and
+        all that :class:`~pipeline_lib.models.embedder.Embedder` needs. recipe.json says how it
+        learnt, for people: nothing reads it.
+
+        Args:
+            folder: Is made here.
+            preprocessing: How sentences become tokens and photos features.
+            provenance: Settings of its training.
         """
         folder.mkdir(parents=True)
         weights = {name: value.contiguous().cpu() for name, value in self.state_dict().items()}
         save_file(weights, folder / "weights.safetensors")
-        description = {"feature_dim": self.feature_dim, **self.recipe.model_dump()}
-        _write_json(folder / "recipe.json", description)
+        architecture = {"feature_dim": self.feature_dim, **self.architecture.model_dump()}
+        _write_json(folder / "architecture.json", architecture)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "preprocessing.json", preprocessing.model_dump())
+        _write_json(folder / "recipe.json", provenance)
 
     @classmethod
     def load(cls, folder: Path) -> "JointSpace":
-        """Read a model that :meth:`save` wrote; nothing else of its study is needed."""
+        """Read a model that :meth:`save` wrote, or a version before it; it is in evaluation mode.
+
+        Nothing else of its study is needed.
+        """
         folder = Path(folder)
-        description = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+        description = _architecture(folder)
         feature_dim = description.pop("feature_dim")
-        vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-        model = cls(
-            RECIPE.validate_python(description),
-            Vocabulary.from_json(vocabulary),
-            feature_dim,
-            seed=0,
-        )
-        model.load_state_dict(load_file(folder / "weights.safetensors"))
+        architecture = architecture_form(description).model_validate(description)
+        vocabulary = Vocabulary.from_json(_read_json(folder / "vocabulary.json"))
+        model = cls(architecture, vocabulary, feature_dim)
+        weights = load_file(folder / "weights.safetensors")
+        own = {name: value for name, value in weights.items() if name.startswith(_ENCODERS)}
+        model.load_state_dict(own)
         return model.eval()
 
 
-def _write_json(path: Path, content: dict) -> None:
+_ENCODERS = ("image_encoder.", "sentence_encoder.")
+"""What names of weights start with; earlier versions saved layers of the training beside them."""
+
+_FIRST_PARTS = {"text_encoder": "recurrent", "image_head": "mlp"}
+"""What all models had before architecture.json named them."""
+
+
+def _architecture(folder: Path) -> dict:
+    """Return a saved model's architecture; before it had a file of its own, it was in recipe.json.
+
+    Raises:
+        ContractError: If that file lacks keys of it.
+    """
+    path = folder / "architecture.json"
+    if path.is_file():
+        return _read_json(path)
+    found = _FIRST_PARTS | _read_json(folder / "recipe.json")
+    keys = ["feature_dim", *architecture_form(found).model_fields]
+    missing = [f"{key} is missing" for key in keys if key not in found]
+    raise_problems(f"{folder / 'recipe.json'} describes no model", missing)
+    return {key: found[key] for key in keys}
+
+
+def _read_json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
     text = json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True)
     path.write_text(text + "\n", encoding="utf-8")

@@ -1,7 +1,19 @@
-"""Ranking losses: pure functions of score matrices, so that they can be checked by hand."""
+"""Losses: of score matrices, never of a model, so that they can be checked by hand.
+
+A loss is added by a class here, and by its keys under the same name in settings/losses.py.
+"""
+
+import math
+from collections.abc import Callable, Iterator
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+Terms = dict[str, Tensor]
+"""Named parts of a loss; the loss is their sum."""
+
+_HIGHEST_LOG_SCALE = math.log(100)
+"""Similarities are scaled by at most so much (§2.5 of Radford et al. 2021)."""
 
 
 def violations_that_count(hinge: Tensor, violations: str | int) -> Tensor:
@@ -39,33 +51,69 @@ def ranking_hinge(
     return violations_that_count(hinge, violations)
 
 
-def bidirectional_hinge(
-    scores: Tensor,
-    group: Tensor,
-    margin: float,
-    violations: str | int,
-    terms: int | None = None,
-) -> Tensor:
-    """Return the ranking hinge of rows against columns plus that of columns against rows.
+class Hinge(nn.Module):
+    """The ranking hinge of rows against columns plus that of columns against rows.
 
-    Row ``i`` is paired with column ``i`` (Eq. 1 of Calixto et al. 2017 and of Kádár et al. 2019).
-
-    Args:
-        scores: Similarities ``[pairs, pairs]`` of the two sides of a batch of pairs.
-        group: Image of each pair ``[pairs]``; pairs of one image are not each other's negatives.
-        margin: The hinge's margin, alpha.
-        violations: See :func:`violations_that_count`.
-        terms: Each query meets so many random negatives; all of the batch if None.
-
-    Returns:
-        The sum over queries of both directions.
+    Eq. 1 of Calixto et al. 2017 and of Kádár et al. 2019.
     """
+
+    def __init__(self, margin: float, violations: str | int) -> None:
+        """Take the margin, alpha, and what :func:`violations_that_count`."""
+        super().__init__()
+        self.margin, self.violations = margin, violations
+
+    def forward(self, scores: Tensor, group: Tensor, negatives: int | None = None) -> Terms:
+        """Rank each pair above wrong ones; see :data:`LOSSES`."""
+        total = scores.new_zeros(())
+        for side, excluded in _sides(scores, group, negatives):
+            own = side.diagonal()
+            total = total + ranking_hinge(side, own, excluded, self.margin, self.violations).sum()
+        return {"hinge": total}
+
+
+class InfoNCE(nn.Module):
+    """Cross-entropy of the right column of each row, and of the right row of each column.
+
+    The loss of Radford et al. 2021, after van den Oord et al. 2018, but that captions of one image
+    are no negatives of each other.
+    """
+
+    def __init__(self, temperature: float, tune_temperature: bool) -> None:
+        """Divide similarities by ``temperature``, at the start if it is tuned."""
+        super().__init__()
+        start = torch.tensor(-math.log(temperature))
+        self.log_scale = nn.Parameter(start, requires_grad=tune_temperature)
+
+    def forward(self, scores: Tensor, group: Tensor, negatives: int | None = None) -> Terms:
+        """Make each pair likelier than wrong ones; see :data:`LOSSES`."""
+        scaled = scores * self.log_scale.clamp(max=_HIGHEST_LOG_SCALE).exp()
+        terms = {}
+        for name, (side, excluded) in zip(
+            ("rows", "columns"), _sides(scaled, group, negatives), strict=True
+        ):
+            own = side.diagonal()
+            rivals = side.masked_fill(excluded, -torch.inf)
+            terms[name] = (torch.cat([own[:, None], rivals], 1).logsumexp(1) - own).sum()
+        return terms
+
+
+LOSSES: dict[str, Callable[..., nn.Module]] = {"hinge": Hinge, "infonce": InfoNCE}
+"""Each is made of its keys in a recipe, and called with ``scores, group, negatives``:
+
+- scores: Similarities ``[pairs, pairs]`` of the two sides of a batch; row ``i`` belongs to column
+  ``i``.
+- group: Image of each pair ``[pairs]``; pairs of one image are not each other's negatives.
+- negatives: Each query meets so many random ones; all of the batch if None.
+
+It returns terms that are summed over the queries of both directions and that add up to the loss.
+"""
+
+
+def _sides(scores: Tensor, group: Tensor, negatives: int | None) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield scores of rows against columns and back, each with what is no negative."""
     same = group[:, None] == group[None, :]
-    total = scores.new_zeros(())
     for side in (scores, scores.T):
-        excluded = same if terms is None else same | ~drawn_negatives(same, terms)
-        total = total + ranking_hinge(side, side.diagonal(), excluded, margin, violations).sum()
-    return total
+        yield side, same if negatives is None else same | ~drawn_negatives(same, negatives)
 
 
 def drawn_negatives(positive: Tensor, terms: int) -> Tensor:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
@@ -14,13 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import TYPES, best_device, cores_for, precision_on
+from pipeline_lib.device import TYPES, cores_for, weight_type
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.beam_search import beam_search
+from pipeline_lib.models.precise import PreciseModule
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
 from pipeline_lib.models.translator_transformer import TransformerNetwork
-from pipeline_lib.settings.strict import Precision
 from pipeline_lib.settings.synthesis import AnyTranslator
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import END, PAD, START
@@ -46,31 +45,17 @@ class Hypothesis:
     score: float | None
 
 
-class Translator(nn.Module):
+class Translator(PreciseModule):
     """A network that writes sentences of one language for sentences of another."""
 
     def __init__(self, recipe: AnyTranslator, subwords: Subwords) -> None:
         """Make an untrained translator; its weights follow from the recipe's seed."""
-        super().__init__()
+        super().__init__(recipe.precision)
         self.recipe, self.subwords = recipe, subwords
         with arithmetic(recipe.precision):
             self.network = NETWORKS[recipe.architecture](recipe, len(subwords))
-            self.to(TYPES["f64" if recipe.precision == "f64" else "f32"])
+            self.to(weight_type(recipe.precision))
             initialize(self.network, torch.Generator().manual_seed(recipe.seed))
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights lie."""
-        return self.network.words.weight.device
-
-    def to_best_device(self) -> Self:
-        """Move to where its precision is computed."""
-        return self.to(best_device(self.recipe.precision))
-
-    @property
-    def precision(self) -> Precision:
-        """What its matrix products are computed in when it trains."""
-        return precision_on(self.recipe.precision, self.device)
 
     def loss(self, source: Tensor, target: Tensor) -> Tensor:
         """Return the mean label-smoothed cross-entropy per target word.

@@ -21,7 +21,7 @@ from pipeline_lib.reporting.reports import read_reports, recipe_files
 from pipeline_lib.reporting.summary import summary_table
 from pipeline_lib.reporting.tasks import task_table
 from pipeline_lib.reporting.verdicts import Verdict, verdicts
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
 
 TASKS = ("retrieval", "translation", "sts", "alignment", "probes")
@@ -64,7 +64,7 @@ class Results:
     hits: Mapping[str, pd.DataFrame]
 
     @cached_property
-    def recipes(self) -> dict[str, AnyRecipe]:
+    def recipes(self) -> dict[str, Recipe]:
         """Settings of the recipes that ran, or that have begun to."""
         ran = {*self.tasks["retrieval"], *self.training}
         return {name: self.settings.recipe(name) for name in self.settings.recipes if name in ran}

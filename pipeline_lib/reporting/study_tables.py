@@ -7,7 +7,7 @@ import pandas as pd
 
 from pipeline_lib.reporting.summary import DIRECTIONS, RECALLS, sum_with_spread
 from pipeline_lib.reporting.tables import Table
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 
 NOTHING = "–"
 """What stands where there is no number."""
@@ -108,7 +108,7 @@ def published_task_table(joined: pd.DataFrame) -> Table | None:
 
 
 def model_table(
-    recipes: Mapping[str, AnyRecipe],
+    recipes: Mapping[str, Recipe],
     training: Mapping[str, pd.DataFrame],
     models: Mapping[str, dict],
 ) -> Table:

@@ -1,21 +1,26 @@
 """params.yaml: recipes, the rows of the results table.
 
-What all recipes share stands in :class:`Recipe`; the objective that a recipe trains adds its keys.
+What all recipes share stands in :class:`Recipe`; the parts that a recipe names (objective, loss,
+text encoder, image head) add their keys. In YAML all keys stand side by side.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
 
-from pydantic import Field, TypeAdapter
+from pipeline_lib.settings.architecture import (
+    IMAGE_HEADS,
+    TEXT_ENCODERS,
+    Architecture,
+    architecture_form,
+    joined,
+    parts,
+)
+from pipeline_lib.settings.losses import LOSSES
+from pipeline_lib.settings.objectives import OBJECTIVES
+from pipeline_lib.settings.strict import Count, Name, Rate, choose
 
-from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Strict, choose
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Dropout = Annotated[float, Field(ge=0, lt=1)]
-Weight = Annotated[float, Field(ge=0)]
-
-
-class Recipe(Strict):
+class Recipe(Architecture):
     """One published row: a paper's settings with this row's inputs, departures and seeds.
 
     Attributes:
@@ -27,37 +32,15 @@ class Recipe(Strict):
         initial: Recipe whose trained weights it starts from (same sizes), or ``none``.
         word_vectors: Entry of ``word_vectors`` that words start from, or ``random``.
         lexicon: Entry of ``lexicons`` that orthogonal maps learn from, or ``none``.
-        languages: Languages it learns and is evaluated in.
         seeds: One model each; the row reports their mean and standard deviation.
-        tune_words: Words learn with the rest; else they stay what they are.
-        word_dim: Size of word vectors.
-        orthogonal_map: Words of every language but the first pass through an orthogonal map into
-            the first one's space.
-        universal_dim: Size of the layer that maps each language's words into one space, or
-            ``none``.
-        recurrent: Layer that reads a sentence.
-        recurrent_sharing: One for all languages, or one each.
-        hidden_dim: Size of its state, which is the sentence.
-        projection: Affine map from that state into the joint space: one for all languages, one
-            each, or ``none`` (then ``hidden_dim`` is ``embed_dim``).
-        image_hidden_dims: Sizes of hidden layers between features and joint space.
-        embed_dim: Size of the joint space.
-        image_dropout: Share of image features (of the last hidden layer, where there is one) that
-            is dropped in training.
-        sentence_dropout: Share of the final state that is.
-        initialization: ``xavier`` (words uniform in ±.1, recurrent layer as PyTorch's own) or
-            ``normal`` (deviation .01; recurrent matrices orthogonal).
-        vocabulary: One table for all languages (same form, same vector) or one per language.
         min_count: Words rarer than this in the training captions are out of vocabulary.
         markers: Markers around a sentence.
         oov: What becomes of an unknown word.
         max_tokens: Longer sentences are cut.
-        normalize_features: Scale image features to unit length before the image layer.
-        similarity: Entry of models.similarity.SIMILARITIES.
-        absolute: Vectors of the joint space are their absolute values.
-        margin: The hinge's margin, alpha.
-        violations: Negatives that count: ``sum`` of all, the hardest (``max``), or the mean of so
-            many of the hardest.
+        objective: Entry of settings.objectives.OBJECTIVES, whose keys it has.
+        loss: Entry of settings.losses.LOSSES, whose keys it has.
+        initialization: ``xavier`` (words uniform in ±.1, recurrent layer as PyTorch's own) or
+            ``normal`` (deviation .01; recurrent matrices orthogonal).
         batch_size: Captions, pairs or tuples of captions per update; images for two branches.
         length_window_batches: Batches are cut from windows of so many shuffled batches sorted by
             length; 1 is plain shuffling.
@@ -70,8 +53,10 @@ class Recipe(Strict):
         patience_validations: Stop after so many validations without a new best.
         max_epochs: Stop after so many times the updates of one pass over all captions; a two-branch
             recipe's batches hold images, and pass over the captions of its largest language.
-        precision: Arithmetic of the recurrent layer's matrix products, or of everything (``f64``).
     """
+
+    learns_lexicon: ClassVar[bool] = False
+    """Whether the objective reads ``lexicon``, and fits orthogonal maps to it."""
 
     paper: str
     dataset: Name
@@ -81,31 +66,14 @@ class Recipe(Strict):
     initial: Name
     word_vectors: Name
     lexicon: Name
-    languages: list[Language]
     seeds: list[int]
-    tune_words: bool
-    word_dim: Count
-    orthogonal_map: bool
-    universal_dim: Count | Literal["none"]
-    recurrent: Literal["gru", "lstm"]
-    recurrent_sharing: Literal["shared", "per_language"]
-    hidden_dim: Count
-    projection: Literal["none", "shared", "per_language"]
-    image_hidden_dims: list[Count]
-    embed_dim: Count
-    image_dropout: Dropout
-    sentence_dropout: Dropout
-    initialization: Literal["xavier", "normal"]
-    vocabulary: Literal["pooled", "per_language"]
     min_count: Count
     markers: Literal["both", "end", "none"]
     oov: Literal["unk", "drop"]
     max_tokens: Count
-    normalize_features: bool
-    similarity: Literal["cosine", "euclidean", "order", "squared_order"]
-    absolute: bool
-    margin: Rate
-    violations: Literal["sum", "max"] | Count
+    objective: Name
+    loss: Name
+    initialization: Literal["xavier", "normal"]
     batch_size: Count
     length_window_batches: Count
     learning_rate: Rate
@@ -116,103 +84,68 @@ class Recipe(Strict):
     select_by: Literal["recall_sum", "mean_rank"]
     patience_validations: Count
     max_epochs: Count
-    precision: Precision
+
+    @property
+    def architecture(self) -> Architecture:
+        """What the model is, without how it learns."""
+        form = architecture_form(vars(self))
+        return form.model_validate({key: getattr(self, key) for key in form.model_fields})
+
+    @property
+    def aligns_words(self) -> bool:
+        """Whether training moves words towards their translations."""
+        return False
+
+    def problems(self) -> Iterator[str]:
+        """Yield what the keys contradict, those of every part included."""
+        for key in ("seeds", "languages"):
+            found = getattr(self, key)
+            if len(set(found)) != len(found) or not found:
+                yield f"{key}: expected one or more different ones, found {found}"
 
 
-class AlternatingRecipe(Recipe):
-    """One set and language per update, drawn at random (Kádár et al. 2019, §2); VSE with one.
+def recipe_form(values: Mapping[str, object]) -> type[Recipe]:
+    """Return the form of the recipe whose parts ``values`` name.
 
-    Attributes:
-        caption_caption_probability: Share of updates that rank captions against captions.
-        caption_caption_below_loss: They begin once the mean image–caption loss per pair since the
-            last validation is below this, or at once (``none``).
+    Raises:
+        SettingsError: If one of them is none that is registered.
     """
-
-    objective: Literal["alternating"]
-    caption_caption_probability: Share
-    caption_caption_below_loss: Rate | Literal["none"]
-
-
-class JointRecipe(Recipe):
-    """All languages in each update, as tuples of an image's captions (Calixto et al. 2017).
-
-    Attributes:
-        beta: Weight of image–sentence terms; sentence–sentence terms have the rest.
-        contrastive_terms: Negatives per query: all of the batch, or so many drawn from it anew
-            each time.
-    """
-
-    objective: Literal["joint"]
-    beta: Share
-    contrastive_terms: Count | Literal["all"]
+    objective = choose(OBJECTIVES, str(values.get("objective")), "objective")
+    loss = choose(LOSSES, str(values.get("loss")), "loss")
+    return joined(objective, loss, *parts(values), Recipe)
 
 
-class MixedRecipe(Recipe):
-    """Batches mix the captions of all languages (Mohammadshahi et al. 2019).
-
-    Attributes:
-        lexicon_protocol: Which of the lexicon's two training folds is learnt from: the paper's,
-            which repeats test words, or the clean one.
-        alignment_every_updates: Updates between two steps of the RCSLS loss (T), or ``never``.
-        alignment_learning_rate: Size of such a step.
-        alignment_neighbours: Nearest neighbours in that loss, k.
-    """
-
-    objective: Literal["mixed"]
-    lexicon_protocol: Literal["paper", "clean"]
-    alignment_every_updates: Count | Literal["never"]
-    alignment_learning_rate: Rate
-    alignment_neighbours: Count
+def make_recipe(values: Mapping[str, object]) -> Recipe:
+    """Check a merged mapping and return its recipe."""
+    return recipe_form(values).model_validate(values)
 
 
-class TwoBranchRecipe(Recipe):
-    """Some captions of each image in every language per update (EmbN, PARALLEL-EmbN, MULE).
-
-    Attributes:
-        captions_per_image: Captions of an image and language in a batch.
-        caption_image_weight: Of caption→image violations.
-        image_caption_weight: Of image→caption violations.
-        same_language_weight: Of violations between captions of one language.
-        sentence_neighbourhood_weight: Of those between sentence vectors of two languages.
-        word_neighbourhood_weight: Of those between averaged universal word vectors.
-        classifier_weight: Of the adversarial language classifier's loss.
-        anchor_weight: Of half the squared distance of a language's words from what they started
-            from, averaged over languages.
-        pretraining_epochs: Epochs before, in which only the universal layer learns, from sentence
-            pairs.
-    """
-
-    objective: Literal["two_branch"]
-    captions_per_image: Count
-    caption_image_weight: Weight
-    image_caption_weight: Weight
-    same_language_weight: Weight
-    sentence_neighbourhood_weight: Weight
-    word_neighbourhood_weight: Weight
-    classifier_weight: Weight
-    anchor_weight: Weight
-    pretraining_epochs: Annotated[int, Field(ge=0)]
+def contradictions(recipe: Recipe) -> Iterator[str]:
+    """Yield what the keys of each part of a recipe contradict, each part's own first."""
+    for part in type(recipe).__mro__:
+        if "problems" in vars(part):
+            yield from part.problems(recipe)
 
 
-AnyRecipe = AlternatingRecipe | JointRecipe | MixedRecipe | TwoBranchRecipe
-RECIPE = TypeAdapter(Annotated[AnyRecipe, Field(discriminator="objective")])
-"""Checks a merged mapping and returns the recipe of its objective."""
-
-OBJECTIVES = {
-    "alternating": AlternatingRecipe,
-    "joint": JointRecipe,
-    "mixed": MixedRecipe,
-    "two_branch": TwoBranchRecipe,
-}
+def recipe_keys() -> set[str]:
+    """Return the keys of all recipes, whatever their parts."""
+    forms = [Recipe, *(form for parts in _PARTS for form in parts.values())]
+    return {key for form in forms for key in form.model_fields}
 
 
 def merge(
     paper: Mapping[str, object], departures: Mapping[str, object], row: Mapping[str, object]
-) -> tuple[type[AnyRecipe], dict[str, object]]:
+) -> tuple[type[Recipe], dict[str, object]]:
     """Return the form of a recipe and its values: the paper's, the study's departures, its own.
 
-    A departure that the form has no key for does not concern the recipe.
+    A paper's key of a part that the recipe does not have (its margin, under another loss) does not
+    concern it, nor does a departure's; one that the row itself gives does.
     """
-    form = choose(OBJECTIVES, str({**paper, **row}.get("objective")), "objective")
-    concerned = {key: value for key, value in departures.items() if key in form.model_fields}
-    return form, {**paper, **concerned, **row}
+    form = recipe_form({**paper, **departures, **row})
+    own, known = form.model_fields, recipe_keys()
+    of_paper = {key: paper[key] for key in paper if key in own or key not in known}
+    of_study = {key: departures[key] for key in departures if key in own}
+    return form, {**of_paper, **of_study, **row}
+
+
+_PARTS = (OBJECTIVES, LOSSES, TEXT_ENCODERS, IMAGE_HEADS)

@@ -14,7 +14,7 @@ from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.pseudopairs import Pseudopairs
-from pipeline_lib.settings.recipes import OBJECTIVES, AnyRecipe, merge
+from pipeline_lib.settings.recipes import Recipe, contradictions, merge, recipe_keys
 from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.settings.strict import (
     NONE,
@@ -67,7 +67,7 @@ class Settings(Strict):
     departures: dict[str, object]
     recipes: dict[Name, dict[str, object]]
 
-    def recipe(self, name: str) -> AnyRecipe:
+    def recipe(self, name: str) -> Recipe:
         """Return the recipe ``name``, merged and checked."""
         form, values = self._merged(choose(self.recipes, name, "recipe"))
         return form.model_validate(values)
@@ -83,7 +83,7 @@ class Settings(Strict):
 
         return {key: (value, origin(key)) for key, value in recipe.items()}
 
-    def _merged(self, row: Mapping[str, object]) -> tuple[type[AnyRecipe], dict[str, object]]:
+    def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
 
     @property
@@ -105,8 +105,7 @@ class Settings(Strict):
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
-        keys = {key for form in OBJECTIVES.values() for key in form.model_fields}
-        yield from _unknown("departures", self.departures, keys)
+        yield from _unknown("departures", self.departures, recipe_keys())
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
         for name, reranking in self.rerankings.items():
@@ -220,10 +219,10 @@ class Settings(Strict):
         }.items():
             yield from _unknown(f"{where}.{key}", [getattr(recipe, key)], known)
         yield from _unknown(f"{where}.languages", recipe.languages, self.pools)
-        yield from _recipe_contradictions(where, recipe)
+        yield from (f"{where}.{problem}" for problem in contradictions(recipe))
         yield from self._continuation_problems(where, recipe)
 
-    def _continuation_problems(self, where: str, recipe: AnyRecipe) -> Iterator[str]:
+    def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """A continued recipe reads by the vocabulary of the one that it continues."""
         if recipe.initial not in self.recipes:
             return
@@ -282,27 +281,6 @@ def modules_of(sections: Iterable[str]) -> set[str]:
 
     fields = Settings.model_fields
     return {name for section in sections for name in modules(fields[section].annotation)}
-
-
-def _recipe_contradictions(where: str, recipe: AnyRecipe) -> Iterator[str]:
-    if len(set(recipe.seeds)) != len(recipe.seeds) or not recipe.seeds:
-        yield f"{where}.seeds: expected one or more different seeds, found {recipe.seeds}"
-    if len(set(recipe.languages)) != len(recipe.languages) or not recipe.languages:
-        yield f"{where}.languages: expected one or more different ones, found {recipe.languages}"
-    if recipe.orthogonal_map and recipe.objective != "mixed":
-        yield f"{where}.orthogonal_map: only the objective mixed fits it, found {recipe.objective}"
-    if recipe.projection == NONE and recipe.hidden_dim != recipe.embed_dim:
-        yield (
-            f"{where}.projection: without one the sentence's hidden_dim is the joint space's "
-            f"embed_dim; found {recipe.hidden_dim} and {recipe.embed_dim}"
-        )
-
-    two_branch = recipe.objective == "two_branch"
-    if two_branch and recipe.universal_dim == NONE and recipe.pretraining_epochs:
-        yield f"{where}.pretraining_epochs: there is no universal layer (universal_dim: none)"
-    aligned = recipe.objective == "mixed" and recipe.alignment_every_updates != "never"
-    if aligned and not (recipe.orthogonal_map and recipe.lexicon != NONE):
-        yield f"{where}.alignment_every_updates: needs orthogonal_map: true and a lexicon"
 
 
 def _raise(path: Path, problems: Iterator[str]) -> None:

@@ -7,13 +7,14 @@ import torch
 from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.models.losses import bidirectional_hinge
-from pipeline_lib.settings.recipes import AlternatingRecipe
+from pipeline_lib.models.losses import Terms
+from pipeline_lib.settings.objectives import Alternating
 from pipeline_lib.training.batches import sentence_pairs
-from pipeline_lib.training.corpus import Corpus
+from pipeline_lib.training.examples import Examples
+from pipeline_lib.training.learner import Learner
+from pipeline_lib.training.loop import History
 from pipeline_lib.training.tasks import (
     IMAGE_CAPTION,
-    History,
     Objective,
     Task,
     embed_rows,
@@ -24,25 +25,23 @@ from pipeline_lib.training.tasks import (
 CAPTION_CAPTION = "caption_caption"
 
 
-def alternating(
-    model: JointSpace, corpus: Corpus, recipe: AlternatingRecipe, seed: int
-) -> Objective:
+def alternating(learner: Learner, examples: Examples, seed: int) -> Objective:
     """Make a task of each (set, language), and of each two of different languages where c2c is on.
 
     Two sets pair by the images that both describe, so that pseudopairs meet the captions that they
     were made for.
     """
-    del model
+    recipe = learner.recipe
     image_tasks = [
-        _image_caption_task(corpus, key, recipe, (seed, number))
-        for number, key in enumerate(corpus.sentences)
+        _image_caption_task(learner, examples, key, (seed, number))
+        for number, key in enumerate(examples.sentences)
     ]
     per_epoch = sum(task.stream.batches_per_epoch for task in image_tasks)
     tasks = [*image_tasks]
     if recipe.caption_caption_probability:
-        pairs = [(a, b) for a, b in combinations(corpus.sentences, 2) if a[1] != b[1]]
+        pairs = [(a, b) for a, b in combinations(examples.sentences, 2) if a[1] != b[1]]
         made = (
-            _caption_caption_task(corpus, a, b, recipe, (seed, number))
+            _caption_caption_task(learner, examples, a, b, (seed, number))
             for number, (a, b) in enumerate(pairs, start=len(tasks))
         )
         tasks += [task for task in made if task]
@@ -57,7 +56,7 @@ def alternating(
     return Objective(tasks, choose, per_epoch)
 
 
-def caption_caption_is_on(recipe: AlternatingRecipe, history: History) -> bool:
+def caption_caption_is_on(recipe: Alternating, history: History) -> bool:
     """Return whether the image-caption loss has been low enough at a validation so far.
 
     With the hardest negative a space collapsed into one point costs twice the margin per pair.
@@ -71,41 +70,40 @@ def caption_caption_is_on(recipe: AlternatingRecipe, history: History) -> bool:
 
 
 def _image_caption_task(
-    corpus: Corpus, key: tuple[str, str], recipe: AlternatingRecipe, seed: tuple[int, int]
+    learner: Learner, examples: Examples, key: tuple[str, str], seed: tuple[int, int]
 ) -> Task:
-    sentences, language = corpus.sentences[key], key[1]
+    sentences, language = examples.sentences[key], key[1]
 
-    def loss(model: JointSpace, rows: Tensor) -> Tensor:
+    def terms(model: JointSpace, rows: Tensor) -> Terms:
         image_index = images_of(sentences, rows)
-        images = model.image_vectors(corpus.features[image_index])
+        images = model.image_vectors(examples.features[image_index])
         scores = model.scores(images, embed_rows(model, sentences, rows, language))
-        return bidirectional_hinge(scores, image_index, recipe.margin, recipe.violations)
+        return learner.loss(scores, image_index)
 
-    stream = plan_batches(sentences.lengths.numpy(), recipe, seed)
-    return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, loss)
+    stream = plan_batches(sentences.lengths.numpy(), learner.recipe, seed)
+    return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, terms)
 
 
 def _caption_caption_task(
-    corpus: Corpus,
+    learner: Learner,
+    examples: Examples,
     a_key: tuple[str, str],
     b_key: tuple[str, str],
-    recipe: AlternatingRecipe,
     seed: tuple[int, int],
 ) -> Task | None:
-    a, b = corpus.sentences[a_key], corpus.sentences[b_key]
+    a, b = examples.sentences[a_key], examples.sentences[b_key]
     pairs = sentence_pairs(a, b)
     if not len(pairs):  # the two languages describe disjoint images
         return None
     index = torch.from_numpy(pairs)
 
-    def loss(model: JointSpace, rows: Tensor) -> Tensor:
+    def terms(model: JointSpace, rows: Tensor) -> Terms:
         a_rows, b_rows = index[rows].T
         scores = model.scores(
             embed_rows(model, a, a_rows, a_key[1]), embed_rows(model, b, b_rows, b_key[1])
         )
-        group = images_of(a, a_rows)
-        return bidirectional_hinge(scores, group, recipe.margin, recipe.violations)
+        return learner.loss(scores, images_of(a, a_rows))
 
     lengths = a.lengths.numpy()[pairs[:, 0]] + b.lengths.numpy()[pairs[:, 1]]
     name = f"{a_key[0]} {a_key[1]}-{b_key[0]} {b_key[1]}"
-    return Task(CAPTION_CAPTION, name, plan_batches(lengths, recipe, seed), loss)
+    return Task(CAPTION_CAPTION, name, plan_batches(lengths, learner.recipe, seed), terms)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.training.corpus import Sentences
+from pipeline_lib.training.examples import Sentences
 
 
 class Stream:

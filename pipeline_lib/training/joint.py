@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.models.losses import bidirectional_hinge
-from pipeline_lib.settings.recipes import JointRecipe
-from pipeline_lib.training.corpus import Corpus, Sentences
+from pipeline_lib.models.losses import Terms
+from pipeline_lib.training.examples import Examples, Sentences
+from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.tasks import (
     Objective,
     Task,
+    add,
     embed_rows,
     images_of,
     plan_batches,
@@ -23,11 +24,10 @@ from pipeline_lib.training.tasks import (
 JOINT = "joint"
 
 
-def joint(model: JointSpace, corpus: Corpus, recipe: JointRecipe, seed: int) -> Objective:
+def joint(learner: Learner, examples: Examples, seed: int) -> Objective:
     """Make one task of each set, whose items are tuples of an image's captions."""
-    del model
-    sets = sorted({set_name for set_name, _ in corpus.sentences})
-    tasks = [_task(corpus, name, recipe, (seed, number)) for number, name in enumerate(sets)]
+    sets = sorted({set_name for set_name, _ in examples.sentences})
+    tasks = [_task(learner, examples, name, (seed, number)) for number, name in enumerate(sets)]
     per_epoch = sum(task.stream.batches_per_epoch for task in tasks)
     return Objective(tasks, uniform_choice(tasks), per_epoch)
 
@@ -56,48 +56,42 @@ def caption_tuples(languages: list[Sentences]) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def _task(corpus: Corpus, set_name: str, recipe: JointRecipe, seed: tuple[int, int]) -> Task:
-    languages = [language for name, language in corpus.sentences if name == set_name]
-    sentences = [corpus.sentences[set_name, language] for language in languages]
+def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, int]) -> Task:
+    recipe = learner.recipe
+    languages = [language for name, language in examples.sentences if name == set_name]
+    sentences = [examples.sentences[set_name, language] for language in languages]
     tuples = torch.from_numpy(caption_tuples(sentences))
-    terms = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
-    options = recipe.margin, recipe.violations, terms
+    negatives = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
 
-    def loss(model: JointSpace, rows: Tensor) -> Tensor:
-        total, vectors = corpus.features.new_zeros(()), []
+    def terms(model: JointSpace, rows: Tensor) -> Terms:
+        found: Terms = {}
+        vectors = []
         for language, of_language, column in zip(languages, sentences, tuples[rows].T, strict=True):
             there = present(column)
             chosen = column[there]
-            embedded, group = corpus.features.new_empty(0), images_of(of_language, chosen)
+            embedded, group = examples.features.new_empty(0), images_of(of_language, chosen)
             if len(there):
                 embedded = embed_rows(model, of_language, chosen, language)
-                images = model.image_vectors(corpus.features[group])
+                images = model.image_vectors(examples.features[group])
                 scores = model.scores(images, embedded)
-                total = total + recipe.beta * bidirectional_hinge(scores, group, *options)
+                add(found, learner.loss(scores, group, negatives), recipe.beta)
             vectors.append((there, embedded, group))
-        if recipe.beta < 1:
-            for a, b in permutations(vectors, 2):
-                total = total + (1 - recipe.beta) * _sentence_sentence(model, a, b, options)
-        return total
+        for a, b in permutations(vectors, 2) if recipe.beta < 1 else ():
+            of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
+            if of_a.any():  # the tuples that have both languages (Eq. 2)
+                scores = model.scores(a[1][of_a], b[1][of_b])
+                add(found, learner.loss(scores, a[2][of_a], negatives), 1 - recipe.beta)
+        return found
 
-    lengths = sum(
-        np.where(column < 0, 0, of_language.lengths.numpy()[column])
-        for of_language, column in zip(sentences, tuples.numpy().T, strict=True)
-    )
+    lengths = _lengths(sentences, tuples.numpy())
     return Task(
-        JOINT, f"{set_name} {'-'.join(languages)}", plan_batches(lengths, recipe, seed), loss
+        JOINT, f"{set_name} {'-'.join(languages)}", plan_batches(lengths, recipe, seed), terms
     )
 
 
-def _sentence_sentence(
-    model: JointSpace,
-    a: tuple[Tensor, Tensor, Tensor],
-    b: tuple[Tensor, Tensor, Tensor],
-    options: tuple,
-) -> Tensor:
-    """Rank the sentences of the tuples that have both languages (Eq. 2)."""
-    of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
-    if not of_a.any():
-        return torch.zeros((), dtype=model.dtype, device=model.device)
-    scores = model.scores(a[1][of_a], b[1][of_b])
-    return bidirectional_hinge(scores, a[2][of_a], *options)
+def _lengths(languages: list[Sentences], tuples: np.ndarray) -> np.ndarray:
+    """Return the words of each tuple's captions together ``[tuples]``."""
+    return sum(
+        np.where(column < 0, 0, sentences.lengths.numpy()[column])
+        for sentences, column in zip(languages, tuples.T, strict=True)
+    )

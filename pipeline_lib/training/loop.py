@@ -1,29 +1,26 @@
-"""The update loop: alternate tasks, validate, keep the best weights, stop when they stay best."""
+"""The update loop of all training: validate, keep the best weights, stop when they stay best."""
 
 import copy
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm import tqdm
 
-from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import cores_for
-from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
-from pipeline_lib.training.corpus import Corpus
-from pipeline_lib.training.objectives import build_objective
-from pipeline_lib.training.tasks import History, Objective, State
 
-RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
-HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
-Validate = Callable[[JointSpace], dict[str, float]]
-"""From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
+History = list[dict[str, float]]
+"""One row per validation: update, epoch, mean of each loss, validation scores."""
+
+State = dict[str, list[float]]
+"""What the work keeps from update to update beside its weights."""
+
+Weights = dict[str, Tensor]
 
 
 @dataclass
@@ -32,40 +29,79 @@ class Progress:
 
     Attributes:
         update: Updates done.
-        taken: Batches taken from each task's stream.
         validations_since_best: Validations since the best one so far.
-        best: Its score, negated where lower is better.
         history: One row per validation.
-        state: What the objective keeps.
+        kept: Scores and weights of the best validations, best first.
+        state: What the work keeps.
     """
 
     update: int = 0
-    taken: list[int] = field(default_factory=list)
     validations_since_best: int = 0
-    best: float = float("-inf")
     history: History = field(default_factory=list)
+    kept: list[tuple[float, Weights]] = field(default_factory=list)
     state: State = field(default_factory=dict)
 
 
-def fit(
-    model: JointSpace,
-    corpus: Corpus,
-    validate: Validate,
-    seed: int,
-    resume: Path,
-    label: str,
-    line: int = 0,
-) -> History:
-    """Train ``model`` in place by its recipe and leave it with its best weights.
+@dataclass(frozen=True)
+class Pace:
+    """How fast a network learns, and for how long.
 
-    Early stopping as §3.1 of Kádár et al. 2019: no better score for ``patience_validations``
-    validations, one every ``validate_every_updates`` updates.
+    Attributes:
+        learning_rate: Adam's, from the number of the update (from 0).
+        betas: Adam's.
+        clip_norm: Bound on the gradient's norm, or ``none``.
+        epoch: Passes over the data, from the number of updates done.
+        last_update: Training ends after so many updates at the latest.
+        validate_every: Updates between two validations.
+        patience: Stop after so many validations without a new best.
+        averaged: The final weights are the mean of those of the so many best validations.
+    """
+
+    learning_rate: Callable[[int], float]
+    betas: tuple[float, float]
+    clip_norm: float | Literal["none"]
+    epoch: Callable[[int], float]
+    last_update: int
+    validate_every: int
+    patience: int
+    averaged: int
+
+
+class Work(Protocol):
+    """What the loop trains.
+
+    Attributes:
+        network: All that is tuned.
+        pace: How fast, and for how long.
+        seed: Of all chance.
+    """
+
+    network: nn.Module
+    pace: Pace
+    seed: int
+
+    def loss(
+        self, progress: Progress, random: np.random.Generator
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss of the next update, a scalar, and what of it the history shows.
+
+        Each column of the history is the mean over the updates that give it.
+        """
+
+    def after_update(self, progress: Progress) -> None:
+        """Do what follows an update; ``progress`` counts it."""
+
+    def validate(self) -> tuple[float, dict[str, float]]:
+        """Return the score that selects weights (higher is better), and columns of the history."""
+
+
+def train(work: Work, resume: Path, label: str, line: int = 0) -> History:
+    """Train a network in place; leave it with its best weights, in evaluation mode.
+
+    Early stopping as §3.1 of Kádár et al. 2019: no better score for so many validations.
 
     Args:
-        model: Untrained, on its device.
-        corpus: Training captions and features.
-        validate: Scores a model on the validation split.
-        seed: Of the order of batches.
+        work: What is trained, on its device.
         resume: Folder for the checkpoint, written at each validation; a run that finds one there
             continues it and ends with the same weights as an uninterrupted one.
         label: What the progress bar names.
@@ -77,117 +113,96 @@ def fit(
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
-    recipe = model.recipe
-    with arithmetic(recipe.precision), cores_for(recipe.batch_size * recipe.hidden_dim):
-        corpus = corpus.to(model.device, model.dtype)
-        run = _Run(model, build_objective(model, corpus, recipe, seed), validate, seed, resume)
-        run.resume_if_possible()
-        done, last = run.progress.update, run.last_update
-        with tqdm(initial=done, total=last, unit="update", desc=label, position=line) as bar:
-            while not run.finished:
-                run.train_until_validation(bar)
-                run.validate_and_keep(bar)
-        model.load_state_dict(run.best_weights)
+    run = _Run(work, resume / "checkpoint.pt")
+    run.resume_if_possible()
+    done, last = run.progress.update, work.pace.last_update
+    with tqdm(initial=done, total=last, unit="update", desc=label, position=line) as bar:
+        while not run.finished:
+            run.train_until_validation(bar)
+            run.validate_and_keep(bar)
+    work.network.load_state_dict(average_weights([kept for _, kept in run.progress.kept]))
+    work.network.eval()
     return run.progress.history
 
 
-class _Run:
-    def __init__(
-        self, model: JointSpace, objective: Objective, validate: Validate, seed: int, resume: Path
-    ) -> None:
-        self.model, self.objective, self.validate, self.seed = model, objective, validate, seed
-        self.recipe = model.recipe
-        self.checkpoint = resume / "checkpoint.pt"
-        self.tuned = [p for p in model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(self.tuned, lr=self.recipe.learning_rate, fused=True)
-        self.progress = Progress(taken=[0] * len(objective.tasks))
-        self.best_weights: dict[str, Tensor] = {}
-        epochs = self.recipe.max_epochs * objective.updates_per_epoch
-        self.last_update = objective.updates_before + epochs
-        every = self.recipe.validate_every_updates
-        self.validate_every = objective.updates_per_epoch if every == "epoch" else every
+def average_weights(checkpoints: list[Weights]) -> Weights:
+    """Return the mean of the weights of several checkpoints."""
+    if len(checkpoints) == 1:  # whole numbers among them have no mean
+        return checkpoints[0]
+    return {
+        name: torch.stack([weights[name] for weights in checkpoints]).mean(dim=0)
+        for name in checkpoints[0]
+    }
 
-    def epoch(self, update: int) -> float:
-        return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
+
+class _Run:
+    def __init__(self, work: Work, checkpoint: Path) -> None:
+        self.work, self.network, self.pace = work, work.network, work.pace
+        self.checkpoint, self.progress = checkpoint, Progress()
+        self.tuned = [p for p in self.network.parameters() if p.requires_grad]
+        self.optimizer = torch.optim.Adam(self.tuned, betas=self.pace.betas, fused=True)
 
     @property
     def finished(self) -> bool:
         progress = self.progress
-        patient = progress.validations_since_best < self.recipe.patience_validations
-        return not patient or progress.update >= self.last_update
+        patient = progress.validations_since_best < self.pace.patience
+        return not patient or progress.update >= self.pace.last_update
 
     def resume_if_possible(self) -> None:
-        if state := load_checkpoint(self.checkpoint, self.model.device):
-            self.model.load_state_dict(state["model"])
+        if state := load_checkpoint(self.checkpoint, self.tuned[0].device):
+            self.network.load_state_dict(state["network"])
             self.optimizer.load_state_dict(state["optimizer"])
-            self.best_weights = state["best_weights"]
             self.progress = Progress(**state["progress"])
 
     def train_until_validation(self, bar: tqdm) -> None:
-        self.model.train()
-        every, update = self.validate_every, self.progress.update
-        stop = min(update - update % every + every, self.last_update)
+        self.network.train()
+        every, update = self.pace.validate_every, self.progress.update
+        stop = min(update - update % every + every, self.pace.last_update)
         losses: dict[str, list[Tensor]] = defaultdict(list)
         while self.progress.update < stop:
-            kind, loss = self._update()
-            losses[kind].append(loss)
+            for column, loss in self._update().items():
+                losses[column].append(loss)
             bar.update()
-        means = {f"loss_{kind}": _mean(values, kind) for kind, values in sorted(losses.items())}
-        self.progress.history.append({"update": stop, "epoch": round(self.epoch(stop), 3)} | means)
+        means = {column: _mean(values, column) for column, values in sorted(losses.items())}
+        row = {"update": stop, "epoch": round(self.pace.epoch(stop), 3)}
+        self.progress.history.append(row | means)
 
-    def _update(self) -> tuple[str, Tensor]:
-        progress, recipe = self.progress, self.recipe
+    def _update(self) -> dict[str, Tensor]:
+        progress, pace = self.progress, self.pace
         # All chance of an update follows from its number: dropout and draws on every device too.
-        random = np.random.default_rng([self.seed, progress.update])
+        random = np.random.default_rng([self.work.seed, progress.update])
         torch.manual_seed(int(random.integers(2**62)))
-        number = self.objective.choose(random, progress.update, progress.history)
-        task = self.objective.tasks[number]
-        rows = task.stream[progress.taken[number]]
         for group in self.optimizer.param_groups:
-            group["lr"] = self._learning_rate(progress.update)
+            group["lr"] = pace.learning_rate(progress.update)
         self.optimizer.zero_grad()
-        loss = task.loss(self.model, rows)
+        loss, shown = self.work.loss(progress, random)
         loss.backward()
-        if recipe.clip_norm != "none":
-            torch.nn.utils.clip_grad_norm_(self.tuned, recipe.clip_norm)
+        if pace.clip_norm != "none":
+            torch.nn.utils.clip_grad_norm_(self.tuned, pace.clip_norm)
         self.optimizer.step()
-        progress.taken[number] += 1
         progress.update += 1
-        self.objective.after_update(self.model, progress.update, progress.state)
-        return task.kind, loss.detach() / (len(rows) if task.per_item else 1)
-
-    def _learning_rate(self, update: int) -> float:
-        decays = bisect_right(sorted(self.recipe.decay_epochs), self.epoch(update))
-        return self.recipe.learning_rate * self.recipe.decay_factor**decays
+        self.work.after_update(progress)
+        return shown
 
     def validate_and_keep(self, bar: tqdm) -> None:
-        self.model.eval()
-        scores = self.validate(self.model)
-        progress = self.progress
-        progress.history[-1].update(scores)
-        by = self.recipe.select_by
-        score = scores[by] if HIGHER_IS_BETTER[by] else -scores[by]
-        if score > progress.best:
-            progress.best, progress.validations_since_best = score, 0
-            self.best_weights = copy.deepcopy(self.model.state_dict())
-        else:
-            progress.validations_since_best += 1
-        bar.set_postfix_str(f"{by} {scores[by]:.1f}, best {abs(progress.best):.1f}")
-        save_checkpoint(
-            self.checkpoint,
-            {
-                "model": self.model.state_dict(),
-                "optimizer": self.optimizer.state_dict(),
-                "best_weights": self.best_weights,
-                "progress": vars(progress),
-            },
-        )
+        self.network.eval()
+        progress, kept = self.progress, self.progress.kept
+        score, columns = self.work.validate()
+        progress.history[-1].update(columns)
+        place = sum(other >= score for other, _ in kept)
+        progress.validations_since_best = progress.validations_since_best + 1 if place else 0
+        if place < self.pace.averaged:
+            kept.insert(place, (score, copy.deepcopy(self.network.state_dict())))
+            del kept[self.pace.averaged :]
+        bar.set_postfix_str(f"score {score:.2f}, best {kept[0][0]:.2f}")
+        state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
 
 
-def _mean(losses: list[Tensor], kind: str) -> float:
+def _mean(losses: list[Tensor], column: str) -> float:
     mean = float(torch.stack(losses).mean())
-    if mean != mean or mean in (float("inf"), float("-inf")):
+    if not np.isfinite(mean):
         raise FloatingPointError(
-            f"the {kind} loss is {mean}: lower learning_rate or clip_norm, or use precision f32"
+            f"{column} is {mean}: lower learning_rate or clip_norm, or use precision f32"
         )
     return round(mean, 6)

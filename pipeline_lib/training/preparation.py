@@ -4,15 +4,23 @@ from pathlib import Path
 
 import torch
 
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.models.initialization import WordVectors
+from pipeline_lib.models.initialization import (
+    INITIALIZATIONS,
+    VectorsByLanguage,
+    set_words,
+    xavier,
+)
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.text.vocabulary import Vocabulary
+from pipeline_lib.training.learner import Learner
+from pipeline_lib.training.objectives import objective_layers
 
 
-def initial_vocabulary(recipe: AnyRecipe, models: Path) -> Vocabulary | None:
+def initial_vocabulary(recipe: Recipe, models: Path) -> Vocabulary | None:
     """Return the vocabulary of the recipe that this one continues, or None if it starts anew.
 
     Args:
@@ -24,15 +32,15 @@ def initial_vocabulary(recipe: AnyRecipe, models: Path) -> Vocabulary | None:
     return JointSpace.load(_folder(models, recipe.seeds[0])).vocabulary
 
 
-def start_model(
-    recipe: AnyRecipe,
+def start_learner(
+    recipe: Recipe,
     vocabulary: Vocabulary,
     feature_dim: int,
     seed: int,
-    word_vectors: WordVectors | None,
+    word_vectors: VectorsByLanguage | None,
     models: Path,
-) -> JointSpace:
-    """Return the model that training starts from, on the CPU.
+) -> Learner:
+    """Return what training starts from, on the CPU.
 
     Args:
         recipe: The recipe to train.
@@ -46,11 +54,11 @@ def start_model(
     Raises:
         ContractError: If the continued model has other layers or sizes.
     """
-    model = JointSpace(recipe, vocabulary, feature_dim, seed, word_vectors)
+    learner = new_learner(recipe, vocabulary, feature_dim, seed, word_vectors)
     if recipe.initial == NONE:
-        return model
+        return learner
     weights = JointSpace.load(_folder(models, seed)).state_dict()
-    here = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    here = {name: tuple(value.shape) for name, value in learner.space.state_dict().items()}
     there = {name: tuple(value.shape) for name, value in weights.items()}
     if here != there:
         differing = sorted(k for k in here.keys() | there.keys() if here.get(k) != there.get(k))
@@ -58,21 +66,44 @@ def start_model(
             f"initial: {recipe.initial} has other layers: {', '.join(differing)}. "
             "Give both the same sizes, languages and vocabulary, or set initial: none."
         )
-    model.load_state_dict(weights)
-    return model
+    learner.space.load_state_dict(weights)
+    return learner
 
 
-def parameter_counts(model: JointSpace) -> dict[str, int]:
+def new_learner(
+    recipe: Recipe,
+    vocabulary: Vocabulary,
+    feature_dim: int,
+    seed: int,
+    word_vectors: VectorsByLanguage | None = None,
+) -> Learner:
+    """Return an untrained model behind its recipe, its weights drawn from ``seed``.
+
+    Words that ``word_vectors`` lacks are drawn, all like the other weights if it is None.
+    """
+    space = JointSpace(recipe.architecture, vocabulary, feature_dim)
+    learner = Learner(recipe, space, objective_layers(recipe))
+    generator = torch.Generator().manual_seed(seed)
+    with arithmetic(recipe.precision):
+        INITIALIZATIONS[recipe.initialization](space, generator)
+        xavier(learner.layers, generator)
+        if word_vectors is not None:
+            set_words(space.sentence_encoder, vocabulary, word_vectors, generator)
+    return learner
+
+
+def parameter_counts(learner: Learner) -> dict[str, int]:
     """Return how many numbers training tunes: in all, in the image branch, in the language ones.
 
     Words are counted apart, as papers leave them out (Kim et al. 2020, "Parameter Comparison").
     """
-    words = _count(model.sentence_encoder.words)
+    encoder = learner.space.sentence_encoder
+    words = _count(encoder.words)
     return {
-        "all": _count(model),
-        "image_branch": _count(model.image_encoder),
+        "all": _count(learner),
+        "image_branch": _count(learner.space.image_encoder),
         "words": words,
-        "language_branches": _count(model.sentence_encoder) - words,
+        "language_branches": _count(encoder) - words,
     }
 
 

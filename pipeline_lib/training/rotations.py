@@ -11,21 +11,21 @@ from torch.nn import functional as F
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.alignment import Translations, procrustes, rcsls_step
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.recipes import MixedRecipe
+from pipeline_lib.settings.objectives import Mixed
 from pipeline_lib.text.vocabulary import SPECIALS
-from pipeline_lib.training.corpus import Corpus
-from pipeline_lib.training.tasks import State
+from pipeline_lib.training.examples import Examples
+from pipeline_lib.training.loop import State
 
 
 @torch.no_grad()
-def start_rotations(model: JointSpace, corpus: Corpus, recipe: MixedRecipe) -> None:
+def start_rotations(model: JointSpace, examples: Examples, recipe: Mixed) -> None:
     """Set each map to the orthogonal one that fits the lexicon best (Procrustes).
 
     Raises:
         ContractError: Lists the languages of which the lexicon has no word pair.
     """
     rotations = model.sentence_encoder.rotations
-    lonely = [language for language in rotations if not len(corpus.lexicon.get(language, ()))]
+    lonely = [language for language in rotations if not len(examples.lexicon.get(language, ()))]
     if lonely:
         raise ContractError(
             f"lexicon {recipe.lexicon}: no translation of training words between "
@@ -33,7 +33,7 @@ def start_rotations(model: JointSpace, corpus: Corpus, recipe: MixedRecipe) -> N
             "set orthogonal_map: false."
         )
     for language, rotation in rotations.items():
-        words = _translations(model, corpus.lexicon[language], language, recipe)
+        words = _translations(model, examples.lexicon[language], language, recipe)
         source, target = words.pairs.T
         rotation.copy_(procrustes(words.source[source], words.target[target]))
 
@@ -41,9 +41,9 @@ def start_rotations(model: JointSpace, corpus: Corpus, recipe: MixedRecipe) -> N
 class Aligner:
     """Takes the steps of the alignment loss, one per map each time."""
 
-    def __init__(self, corpus: Corpus, recipe: MixedRecipe) -> None:
+    def __init__(self, examples: Examples, recipe: Mixed) -> None:
         """Remember the lexicon, in ids."""
-        self.lexicon, self.recipe = corpus.lexicon, recipe
+        self.lexicon, self.recipe = examples.lexicon, recipe
 
     def step(self, model: JointSpace, state: State) -> None:
         """Move each map one step down the RCSLS loss (Eq. 3); ``state`` keeps step sizes."""
@@ -57,9 +57,7 @@ class Aligner:
             state[key] = [step.step_size]
 
 
-def _translations(
-    model: JointSpace, lexicon: Tensor, language: str, recipe: MixedRecipe
-) -> Translations:
+def _translations(model: JointSpace, lexicon: Tensor, language: str, recipe: Mixed) -> Translations:
     first = len(SPECIALS)  # markers are no words: nobody's neighbour
     source, target = (
         F.normalize(model.sentence_encoder.word_table(name).weight.detach()[first:], dim=1)

@@ -8,15 +8,11 @@ import torch
 from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.models.losses import Terms
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.batches import Stream
-from pipeline_lib.training.corpus import Sentences
-
-History = list[dict[str, float]]
-"""One row per validation: update, epoch, mean loss of each kind of task, validation scores."""
-
-State = dict[str, list[float]]
-"""What an objective keeps from update to update; it travels in the checkpoint."""
+from pipeline_lib.training.examples import Sentences
+from pipeline_lib.training.loop import History, State
 
 IMAGE_CAPTION = "image_caption"
 
@@ -29,15 +25,30 @@ class Task:
         kind: Under which its mean loss is logged.
         name: Set and language(s).
         stream: Its batches.
-        loss: From the model and a batch of item indices to a scalar.
+        terms: From the model and a batch of item indices to the parts of the loss.
         per_item: The loss is a sum over items, and logged as their mean.
     """
 
     kind: str
     name: str
     stream: Stream
-    loss: Callable[[JointSpace, Tensor], Tensor]
+    terms: Callable[[JointSpace, Tensor], Terms]
     per_item: bool = True
+
+    def loss(self, model: JointSpace, rows: Tensor) -> Tensor:
+        """Return the loss of a batch, a scalar."""
+        return total(self.terms(model, rows))
+
+
+def total(terms: Terms) -> Tensor:
+    """Return the loss that some terms make."""
+    return sum(terms.values())
+
+
+def add(found: Terms, more: Terms, weight: float) -> None:
+    """Add weighted terms to those of the same names in ``found``."""
+    for name, term in more.items():
+        found[name] = found.get(name, 0) + weight * term
 
 
 def uniform_choice(tasks: list[Task]) -> Callable[[np.random.Generator, int, History], int]:

@@ -6,24 +6,27 @@ from itertools import combinations
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.models.losses import neighbourhood_hinge, ranking_hinge, reverse_gradient
-from pipeline_lib.models.similarity import cosine
-from pipeline_lib.settings.recipes import TwoBranchRecipe
-from pipeline_lib.training.corpus import Corpus, Sentences
-from pipeline_lib.training.tasks import (
-    History,
-    Objective,
-    Task,
-    plan_batches,
-    select_rows,
+from pipeline_lib.models.losses import (
+    Terms,
+    neighbourhood_hinge,
+    ranking_hinge,
+    reverse_gradient,
 )
+from pipeline_lib.models.similarity import cosine
+from pipeline_lib.settings.objectives import TwoBranch
+from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training.examples import Examples, Sentences
+from pipeline_lib.training.learner import Learner
+from pipeline_lib.training.loop import History
+from pipeline_lib.training.tasks import Objective, Task, plan_batches, select_rows
 
 TWO_BRANCH = "two_branch"
 PRETRAINING = "pretraining"
+CLASSIFIER = "language_classifier"
 
 
 @dataclass(frozen=True)
@@ -41,15 +44,24 @@ class Chosen:
     image: Tensor
 
 
-def two_branch(model: JointSpace, corpus: Corpus, recipe: TwoBranchRecipe, seed: int) -> Objective:
+def adversary(recipe: TwoBranch) -> dict[str, nn.Module]:
+    """Return the classifier that tells languages from averaged universal words, if it counts."""
+    if not recipe.classifier_weight:
+        return {}
+    dim = recipe.word_dim if recipe.universal_dim == NONE else recipe.universal_dim
+    return {CLASSIFIER: nn.Linear(dim, len(recipe.languages))}
+
+
+def two_branch(learner: Learner, examples: Examples, seed: int) -> Objective:
     """Make a task of each set whose items are images, and one of pre-training before it."""
-    sets = sorted({set_name for set_name, _ in corpus.sentences})
-    start = {name: p.detach().clone() for name, p in _words(model).items()}
-    tasks = [_task(corpus, name, recipe, (seed, i), start) for i, name in enumerate(sets)]
-    per_epoch = sum(_updates_per_epoch(corpus, name, recipe) for name in sets)
+    sets = sorted({set_name for set_name, _ in examples.sentences})
+    recipe = learner.recipe
+    start = {name: p.detach().clone() for name, p in _words(learner.space).items()}
+    tasks = [_task(learner, examples, name, (seed, i), start) for i, name in enumerate(sets)]
+    per_epoch = sum(_updates_per_epoch(examples, name, recipe) for name in sets)
     before = recipe.pretraining_epochs * per_epoch
     pretraining = [
-        _pretraining_task(corpus, name, recipe, (seed, i))
+        _pretraining_task(examples, name, recipe, (seed, i))
         for i, name in enumerate(sets, start=len(sets))
     ]
 
@@ -84,18 +96,19 @@ def choose_captions(sentences: Sentences, images: Tensor, captions_per_image: in
 
 
 def _task(
-    corpus: Corpus,
+    learner: Learner,
+    examples: Examples,
     set_name: str,
-    recipe: TwoBranchRecipe,
     seed: tuple[int, int],
     start: Mapping[str, Tensor],
 ) -> Task:
-    by_language, images = _languages_and_images(corpus, set_name)
+    recipe = learner.recipe
+    by_language, images = _languages_and_images(examples, set_name)
 
-    def loss(model: JointSpace, rows: Tensor) -> Tensor:
+    def terms(model: JointSpace, rows: Tensor) -> Terms:
         batch = images[rows]
         chosen = _choose_all(by_language, batch, recipe)
-        image_vectors = model.image_vectors(corpus.features[batch.to(corpus.features.device)])
+        image_vectors = model.image_vectors(examples.features[batch.to(examples.features.device)])
         vectors = model.sentence_vectors_of_all(
             {language: (item.token_ids, item.lengths) for language, item in chosen.items()}
         )
@@ -109,22 +122,23 @@ def _task(
             averages = _averages(model, chosen)
             total = total + recipe.word_neighbourhood_weight * _neighbourhood(averages, recipe)
             if recipe.classifier_weight:
-                total = total + recipe.classifier_weight * _classification(model, averages, recipe)
+                classified = _classification(learner.layers[CLASSIFIER], averages, recipe)
+                total = total + recipe.classifier_weight * classified
         if recipe.anchor_weight:
             total = total + recipe.anchor_weight * _moved(_words(model), start)
-        return total
+        return {"hinge": total}
 
     stream = plan_batches(np.zeros(len(images)), recipe, seed)
-    return Task(TWO_BRANCH, f"{set_name} {'-'.join(by_language)}", stream, loss, per_item=False)
+    return Task(TWO_BRANCH, f"{set_name} {'-'.join(by_language)}", stream, terms, per_item=False)
 
 
 def _pretraining_task(
-    corpus: Corpus, set_name: str, recipe: TwoBranchRecipe, seed: tuple[int, int]
+    examples: Examples, set_name: str, recipe: TwoBranch, seed: tuple[int, int]
 ) -> Task:
     """Make the task that aligns averaged universal word vectors alone; words stay."""
-    by_language, images = _languages_and_images(corpus, set_name)
+    by_language, images = _languages_and_images(examples, set_name)
 
-    def loss(model: JointSpace, rows: Tensor) -> Tensor:
+    def terms(model: JointSpace, rows: Tensor) -> Terms:
         chosen = _choose_all(by_language, images[rows], recipe)
         words = _words(model)
         tuned = {name: p.requires_grad for name, p in words.items()}
@@ -133,25 +147,25 @@ def _pretraining_task(
         total = _neighbourhood(_averages(model, chosen), recipe)
         for name, p in words.items():
             p.requires_grad_(tuned[name])
-        return total
+        return {"hinge": total}
 
     stream = plan_batches(np.zeros(len(images)), recipe, seed)
-    return Task(PRETRAINING, f"{set_name} pairs", stream, loss, per_item=False)
+    return Task(PRETRAINING, f"{set_name} pairs", stream, terms, per_item=False)
 
 
-def _updates_per_epoch(corpus: Corpus, set_name: str, recipe: TwoBranchRecipe) -> int:
+def _updates_per_epoch(examples: Examples, set_name: str, recipe: TwoBranch) -> int:
     """Count an epoch's updates as the authors do: over the captions of the largest language.
 
     A batch holds images, so that one with five captions comes five times in an epoch.
     """
-    most = max(len(of) for (name, _), of in corpus.sentences.items() if name == set_name)
+    most = max(len(of) for (name, _), of in examples.sentences.items() if name == set_name)
     return max(1, most // recipe.batch_size)
 
 
-def _languages_and_images(corpus: Corpus, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
+def _languages_and_images(examples: Examples, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
     by_language = {
         language: sentences
-        for (name, language), sentences in corpus.sentences.items()
+        for (name, language), sentences in examples.sentences.items()
         if name == set_name
     }
     images = torch.cat([s.image_index.cpu() for s in by_language.values()]).unique()
@@ -159,7 +173,7 @@ def _languages_and_images(corpus: Corpus, set_name: str) -> tuple[dict[str, Sent
 
 
 def _choose_all(
-    by_language: Mapping[str, Sentences], images: Tensor, recipe: TwoBranchRecipe
+    by_language: Mapping[str, Sentences], images: Tensor, recipe: TwoBranch
 ) -> dict[str, Chosen]:
     drawn = {
         language: choose_captions(sentences, images, recipe.captions_per_image)
@@ -169,7 +183,7 @@ def _choose_all(
 
 
 def _matching(
-    model: JointSpace, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranchRecipe
+    model: JointSpace, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranch
 ) -> Tensor:
     """Rank images for each caption, captions for each image, and captions for each caption."""
     options = recipe.margin, recipe.violations
@@ -190,7 +204,7 @@ def _matching(
     return total
 
 
-def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe) -> Tensor:
+def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch) -> Tensor:
     """Return Eq. 1 between languages, averaged over their pairs and both directions."""
     terms = []
     for (a, a_image), (b, b_image) in combinations(sides.values(), 2):
@@ -213,7 +227,7 @@ def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tupl
 
 
 def _classification(
-    model: JointSpace, averages: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranchRecipe
+    classify: nn.Module, averages: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
 ) -> Tensor:
     """Return the classifier's loss, whose gradient turns before the universal layer (Eq. 2, 4)."""
     vectors = torch.cat([vectors for vectors, _ in averages.values()])
@@ -223,7 +237,7 @@ def _classification(
             for language, (vectors, _) in averages.items()
         ]
     )
-    return F.cross_entropy(model.language_classifier(reverse_gradient(vectors)), labels)
+    return F.cross_entropy(classify(reverse_gradient(vectors)), labels)
 
 
 def _moved(words: Mapping[str, Tensor], start: Mapping[str, Tensor]) -> Tensor:

@@ -1,10 +1,13 @@
 import numpy as np
 import pytest
 import torch
+from tiny_models import double_loop
 
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.evaluation.scores import SCORES
 from pipeline_lib.models.losses import (
-    bidirectional_hinge,
+    Hinge,
+    InfoNCE,
     drawn_negatives,
     neighbourhood_hinge,
     ranking_hinge,
@@ -21,21 +24,8 @@ def hinge(scores, violations, margin=0.2):
     return ranking_hinge(scores, scores.diagonal(), EYE, margin, violations)
 
 
-def double_loop(scores, group, margin, violations):
-    """Written from Eq. 1 of Kádár et al. 2019 and Eq. 1 of Calixto et al. 2017."""
-    total = 0.0
-    for matrix in (scores, scores.T):
-        for i in range(len(matrix)):
-            terms = [
-                max(0.0, margin - float(matrix[i, i]) + float(matrix[i, j]))
-                for j in range(len(matrix))
-                if group[j] != group[i]
-            ]
-            # A candidate that is no negative costs nothing, and is there to be averaged.
-            terms = sorted([*terms, *[0.0] * (len(matrix) - len(terms))], reverse=True)
-            hardest = terms[: violations if isinstance(violations, int) else 1]
-            total += sum(terms) if violations == "sum" else sum(hardest) / len(hardest)
-    return total
+def both_ways(scores, group, margin, violations, negatives=None):
+    return Hinge(margin, violations)(scores, group, negatives)["hinge"]
 
 
 def test_sum_by_hand():
@@ -58,14 +48,14 @@ def test_equals_a_double_loop_with_sibling_captions(violations, seed):
     scores = torch.from_numpy(random.normal(size=(9, 9)))
     group = torch.from_numpy(random.integers(0, 5, size=9))
     expected = double_loop(scores, group.tolist(), 0.3, violations)
-    assert bidirectional_hinge(scores, group, 0.3, violations).item() == pytest.approx(expected)
+    assert both_ways(scores, group, 0.3, violations).item() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("violations", VIOLATIONS)
 def test_captions_of_one_image_are_never_negatives(violations):
     scores = torch.full((4, 4), 1.0)
     one_image = torch.zeros(4, dtype=torch.int64)
-    assert bidirectional_hinge(scores, one_image, 0.2, violations).item() == 0
+    assert both_ways(scores, one_image, 0.2, violations).item() == 0
 
 
 @pytest.mark.parametrize("violations", VIOLATIONS)
@@ -76,7 +66,7 @@ def test_a_gradient_step_helps_each_similarity(violations, similarity):
 
     def loss():
         a, b = (torch.nn.functional.normalize(v, dim=1) for v in vectors)  # [pairs, dim]
-        return bidirectional_hinge(SIMILARITIES[similarity](a, b), torch.arange(6), 0.2, violations)
+        return both_ways(SIMILARITIES[similarity](a, b), torch.arange(6), 0.2, violations)
 
     before = loss()
     before.backward()
@@ -96,7 +86,36 @@ def test_gradient_pulls_the_pair_and_pushes_the_violator():
 
 def test_a_single_pair_has_no_loss():
     for violations in VIOLATIONS:
-        assert bidirectional_hinge(torch.ones(1, 1), torch.zeros(1), 0.2, violations) == 0
+        assert both_ways(torch.ones(1, 1), torch.zeros(1), 0.2, violations) == 0
+
+
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_infonce_equals_a_double_loop_with_sibling_captions(name):
+    random = np.random.default_rng(6)
+    scores = random.normal(size=(9, 9))
+    group = random.integers(0, 5, size=9)
+    expected = {"rows": 0.0, "columns": 0.0}
+    for side, matrix in zip(expected, (scores, scores.T), strict=True):
+        for i, row in enumerate(matrix / 0.5):
+            rivals = [row[j] for j in range(9) if j == i or group[j] != group[i]]
+            expected[side] -= row[i] - np.log(np.sum(np.exp(rivals)))
+    loss = InfoNCE(temperature=0.5, tune_temperature=True)
+    kind = torch.float64 if name == "f64" else torch.float32
+    with arithmetic(name):
+        found = loss.to(kind)(torch.from_numpy(scores).to(kind), torch.from_numpy(group))
+        sum(found.values()).backward()
+    assert {side: term.item() for side, term in found.items()} == pytest.approx(expected, rel=1e-5)
+    assert torch.isfinite(loss.log_scale.grad)
+    assert loss.log_scale.grad != 0
+
+
+def test_infonce_of_so_many_negatives_is_less_than_of_all():
+    scores, group = torch.randn(6, 6, generator=torch.Generator().manual_seed(1)), torch.arange(6)
+    loss = InfoNCE(temperature=0.1, tune_temperature=False)
+    assert not loss.log_scale.requires_grad
+    some, whole = (sum(loss(scores, group, count).values()) for count in (2, None))
+    assert some < whole
+    assert sum(loss(scores, torch.zeros(6)).values()) == 0, "captions of one image"
 
 
 def test_drawn_negatives_are_so_many_and_none_is_right():
@@ -112,8 +131,8 @@ def test_drawn_negatives_are_so_many_and_none_is_right():
 def test_resampled_contrast_is_the_whole_one_on_average():
     scores, group = torch.randn(6, 6, generator=torch.Generator().manual_seed(1)), torch.arange(6)
     torch.manual_seed(0)
-    drawn = torch.stack([bidirectional_hinge(scores, group, 0.2, "sum", 2) for _ in range(4000)])
-    whole = bidirectional_hinge(scores, group, 0.2, "sum")
+    drawn = torch.stack([both_ways(scores, group, 0.2, "sum", 2) for _ in range(4000)])
+    whole = both_ways(scores, group, 0.2, "sum")
     assert drawn.mean().item() == pytest.approx(whole.item() * 2 / 5, rel=0.03)
 
 

@@ -3,15 +3,16 @@ import json
 import pytest
 import tiny
 import torch
+from safetensors.torch import load_file, save_file
+from tiny_models import moved, named
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import build_vocabulary
 
 
 def model(**changes):
-    recipe = tiny.recipe(**changes)
-    return JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), 10, seed=3).eval()
+    return tiny.space(tiny.recipe(**changes), seed=3)
 
 
 IDS, LENGTHS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 5, 4]]), torch.tensor([3, 1, 4])
@@ -20,9 +21,9 @@ IDS, LENGTHS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 5, 4]]), torch.t
 @pytest.mark.parametrize("vocabulary", ["pooled", "per_language"])
 def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
     made = model(vocabulary=vocabulary)
-    made.save(tmp_path / "m", tiny.PREPROCESSING)
+    made.save(tmp_path / "m", tiny.PREPROCESSING, {})
     loaded = JointSpace.load(tmp_path / "m")
-    assert loaded.recipe == made.recipe
+    assert loaded.architecture == made.architecture
     features = torch.randn(5, 10)
     assert torch.equal(loaded.image_vectors(features), made.image_vectors(features))
     for language in ("en", "de"):
@@ -31,11 +32,47 @@ def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
     names = {path.name for path in (tmp_path / "m").iterdir()}
     assert names == {
         "weights.safetensors",
+        "architecture.json",
         "recipe.json",
         "vocabulary.json",
         "preprocessing.json",
     }
     json.loads((tmp_path / "m" / "vocabulary.json").read_text())
+
+
+def save_as_before(folder, recipe, made, lacking=()):
+    """Save as the versions did that had one file for what a model is and how it learnt."""
+    made.save(folder, tiny.PREPROCESSING, {})
+    (folder / "architecture.json").unlink()
+    parts = {"loss", "text_encoder", "image_head", *lacking}
+    values = {"feature_dim": made.feature_dim, **recipe.model_dump(exclude=parts)}
+    (folder / "recipe.json").write_text(json.dumps(values))
+    weights = load_file(folder / "weights.safetensors")
+    weights["language_classifier.weight"] = torch.ones(2, 12)  # of a layer that embeds nothing
+    save_file(weights, folder / "weights.safetensors")
+
+
+@pytest.mark.parametrize("objective", tiny.OWN)
+@pytest.mark.parametrize("lacking", [[], ["select_by", "decay_epochs"]], ids=["47 keys", "45 keys"])
+def test_a_model_of_an_earlier_version_loads(tmp_path, objective, lacking):
+    recipe = tiny.recipe(objective)
+    made = tiny.space(recipe)
+    save_as_before(tmp_path / "m", recipe, made, lacking)
+    loaded = JointSpace.load(tmp_path / "m")
+    assert loaded.architecture == made.architecture
+    assert not loaded.training
+    assert not moved(named(made), named(loaded))
+
+
+def test_keys_of_training_that_nobody_knows_do_not_matter(tmp_path):
+    model().save(tmp_path / "m", tiny.PREPROCESSING, {"a_later_key": 1})
+    JointSpace.load(tmp_path / "m")
+
+
+def test_what_an_earlier_version_lacks_is_named(tmp_path):
+    save_as_before(tmp_path / "m", tiny.recipe(), model(), ["word_dim", "similarity"])
+    with pytest.raises(ContractError, match=r"2 problem(?s:.*)similarity is missing"):
+        JointSpace.load(tmp_path / "m")
 
 
 def test_vectors_are_units_and_scores_their_cosines():

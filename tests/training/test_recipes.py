@@ -1,24 +1,22 @@
 """Every recipe of every study builds and trains two updates of each of its tasks."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import tiny
+from conftest import ROOT
 from ruamel.yaml import YAML
 from tiny_models import moved, named
 
 from pipeline_lib.contract.features import Features
-from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.recipes import RECIPE
+from pipeline_lib.settings.recipes import make_recipe
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.training import loop
-from pipeline_lib.training.corpus import build_corpus, build_vocabulary
-from pipeline_lib.training.preparation import initial_vocabulary, start_model
+from pipeline_lib.training import fitting
+from pipeline_lib.training.examples import build_examples, build_vocabulary
+from pipeline_lib.training.preparation import initial_vocabulary, start_learner
 
-ROOT = Path(__file__).resolve().parent.parent
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
 IMAGES, FEATURE_DIM, UPDATES = 6, 12, 2
 SIZES = ("word_dim", "universal_dim", "hidden_dim", "embed_dim")
@@ -52,7 +50,7 @@ def shrunken(recipe):
     values |= {"max_epochs": 1, "patience_validations": 1, "validate_every_updates": "epoch"}
     if values.get("alignment_every_updates", "never") != "never":
         values |= {"alignment_every_updates": 1, "alignment_learning_rate": 0.01}
-    return RECIPE.validate_python(values)
+    return make_recipe(values)
 
 
 def shrink(size):
@@ -140,9 +138,10 @@ def word_vectors(recipe):
 def save_teacher(settings, name, folder):
     """Save an untrained model of the recipe that another one continues."""
     recipe = shrunken(settings.recipe(name))
-    vocabulary = build_vocabulary(captions(caption_sets(settings, recipe)), recipe)
-    model = JointSpace(recipe, vocabulary, FEATURE_DIM, 1)
-    model.save(folder / "seed-1", tiny.PREPROCESSING)
+    words = captions(caption_sets(settings, recipe))
+    tiny.space(recipe, captions=words, dim=FEATURE_DIM).save(
+        folder / "seed-1", tiny.PREPROCESSING, {}
+    )
 
 
 def train(recipe, sets, teachers, folder, monkeypatch):
@@ -150,14 +149,14 @@ def train(recipe, sets, teachers, folder, monkeypatch):
     pairs = captions(sets)
     vocabulary = initial_vocabulary(recipe, teachers) or build_vocabulary(pairs, recipe)
     words = lexicon(recipe) if recipe.lexicon != "none" else None
-    corpus = build_corpus(pairs, "train", features(pairs), vocabulary, recipe, words)
-    model = start_model(recipe, vocabulary, FEATURE_DIM, 1, word_vectors(recipe), teachers)
+    corpus = build_examples(pairs, "train", features(pairs), vocabulary, recipe, words)
+    learner = start_learner(recipe, vocabulary, FEATURE_DIM, 1, word_vectors(recipe), teachers)
     kinds = task_kinds(recipe)
 
     def build(*arguments):
         made = build_objective(*arguments)
         tasks = [task for task in made.tasks if task.kind in kinds]
-        started.update(named(model))  # an objective may set the maps between languages
+        started.update(named(learner))  # an objective may set the maps between languages
         return dataclasses.replace(
             made,
             tasks=tasks,
@@ -166,13 +165,13 @@ def train(recipe, sets, teachers, folder, monkeypatch):
             updates_before=0,
         )
 
-    started, build_objective = {}, loop.build_objective
+    started, build_objective = {}, fitting.build_objective
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "build_objective", build)
-        scores = {loop.RECALL_SUM: 0.0, loop.MEAN_RANK: 0.0}
-        (row,) = loop.fit(model, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
+        patch.setattr(fitting, "build_objective", build)
+        scores = {fitting.RECALL_SUM: 0.0, fitting.MEAN_RANK: 0.0}
+        (row,) = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
     assert np.isfinite([row[f"loss_{kind}"] for kind in kinds]).all()
-    assert moved(started, named(model)) == {name for name in started if tuned(name, recipe)}
+    assert moved(started, named(learner)) == {name for name in started if tuned(name, recipe)}
 
 
 def task_kinds(recipe):

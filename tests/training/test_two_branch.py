@@ -7,17 +7,26 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from test_objectives import GAPS, no_scores
-from tiny_models import image, moved, named, pairs_in, prepare, sentence
+from tiny_models import (
+    GAPS,
+    image,
+    moved,
+    named,
+    no_scores,
+    pairs_in,
+    prepare,
+    prepare_learner,
+    sentence,
+)
 from torch.nn import functional as F
 
 from pipeline_lib.models.similarity import cosine
-from pipeline_lib.settings.recipes import TwoBranchRecipe
-from pipeline_lib.training.corpus import Corpus, Sentences
-from pipeline_lib.training.loop import fit
-from pipeline_lib.training.two_branch import PRETRAINING, two_branch
+from pipeline_lib.settings.objectives import TwoBranch
+from pipeline_lib.training.examples import Examples, Sentences
+from pipeline_lib.training.fitting import fit
+from pipeline_lib.training.two_branch import CLASSIFIER, PRETRAINING, two_branch
 
-ALONE = {name: 0.0 for name in TwoBranchRecipe.model_fields if name.endswith("_weight")}
+ALONE = {name: 0.0 for name in TwoBranch.model_fields if name.endswith("_weight")}
 """No part of the loss counts but the one whose weight a test sets."""
 
 
@@ -66,9 +75,10 @@ def averaged_words(model, of, row, language):
     return F.normalize(words.mean(dim=0), dim=0)
 
 
-def by_loops(model, corpus, batch):
+def by_loops(learner, corpus, batch):
     """Return the loss of all captions of some images, one query and candidate at a time."""
-    recipe, images = model.recipe, [image(model, corpus, i) for i in batch]
+    recipe, model = learner.recipe, learner.space
+    images = [image(model, corpus, i) for i in batch]
     losses, sentences, averages = [], [], []
     for key, of in corpus.sentences.items():
         rows = [r for r in range(len(of)) if of.image_index[r] in batch]
@@ -94,12 +104,12 @@ def by_loops(model, corpus, batch):
 def test_the_loss_equals_plain_loops_also_where_captions_are_missing(violations, batch):
     weights = {"classifier_weight": 0.0, "anchor_weight": 0.0, "same_language_weight": 0.7}
     languages = {"languages": ["de", "en", "fr"]}
-    model, corpus, made = prepare(
+    learner, examples, made = prepare_learner(
         "two_branch", GAPS, violations=violations, margin=0.3, **languages, **weights
     )
     with torch.no_grad():
-        found = made.tasks[0].loss(model, torch.tensor(batch)).item()
-        assert found == pytest.approx(by_loops(model, corpus, batch), rel=1e-4)
+        found = made.tasks[0].loss(learner.space, torch.tensor(batch)).item()
+        assert found == pytest.approx(by_loops(learner, examples, batch), rel=1e-4)
 
 
 def test_a_batch_by_hand():
@@ -111,7 +121,7 @@ def test_a_batch_by_hand():
     """
     vectors = torch.tensor([[0.8, 0.6], [0.6, 0.8], [1, 0], [0, 1]])
     one, index = torch.ones(2, dtype=torch.int64), torch.arange(2)
-    corpus = Corpus(
+    examples = Examples(
         features=torch.eye(2),
         sentences={
             ("s", "en"): Sentences(torch.tensor([[0], [1]]), one, index),
@@ -128,7 +138,8 @@ def test_a_batch_by_hand():
     )
     weights = {"word_neighbourhood_weight": 0.0, "classifier_weight": 0.0, "anchor_weight": 0.0}
     recipe = tiny.recipe("two_branch", margin=0.3, **weights)
-    loss = two_branch(model, corpus, recipe, 1).tasks[0].loss
+    learner = SimpleNamespace(recipe=recipe, space=model)
+    loss = two_branch(learner, examples, 1).tasks[0].loss
     assert loss(model, torch.tensor([0, 1])).item() == pytest.approx(0.1125)
 
 
@@ -159,22 +170,23 @@ def test_a_caption_without_known_word_is_a_vector_of_its_own():
 @pytest.mark.parametrize("weight", [1e-6, 1e-3, 1.0])
 def test_the_shared_layer_sees_the_classifiers_weight_once(weight):
     """MULE's adversary was multiplied by its weight twice, 1e-12 for 1e-6 (audit, finding 4)."""
-    model, corpus, made = prepare("two_branch", **ALONE | {"classifier_weight": weight})
+    learner, corpus, made = prepare_learner("two_branch", **ALONE | {"classifier_weight": weight})
+    model, classifier = learner.space, learner.layers[CLASSIFIER]
     made.tasks[0].loss(model, torch.arange(tiny.IMAGES)).backward()
     shared = model.sentence_encoder.universal_maps
     found = {name: p.grad.clone() for name, p in shared.named_parameters()}
-    of_classifier = model.language_classifier.weight.grad.clone()
-    model.zero_grad()
+    of_classifier = classifier.weight.grad.clone()
+    learner.zero_grad()
     vectors, labels = [], []
     for (_, language), of in corpus.sentences.items():
         average = model.sentence_encoder.average(of.token_ids, of.lengths, language)
         vectors.append(F.normalize(average, dim=1))
-        labels += [model.recipe.languages.index(language)] * len(of)
-    F.cross_entropy(model.language_classifier(torch.cat(vectors)), torch.tensor(labels)).backward()
+        labels += [learner.recipe.languages.index(language)] * len(of)
+    F.cross_entropy(classifier(torch.cat(vectors)), torch.tensor(labels)).backward()
     for name, p in shared.named_parameters():
         torch.testing.assert_close(found[name], -weight * p.grad, rtol=1e-3, atol=weight * 1e-6)
         assert p.grad.abs().max() > 1e-4
-    plain = model.language_classifier.weight.grad
+    plain = classifier.weight.grad
     torch.testing.assert_close(of_classifier, weight * plain, rtol=1e-3, atol=weight * 1e-6)
 
 
@@ -202,7 +214,7 @@ def test_words_are_anchored_to_their_first_vectors():
 
 def test_a_resumed_run_is_anchored_to_the_first_vectors_too(tmp_path):
     def run(folder, last=99):
-        model, corpus, _ = prepare(
+        learner, examples, _ = prepare_learner(
             "two_branch", anchor_weight=0.5, validate_every_updates=2, max_epochs=3
         )
 
@@ -213,7 +225,7 @@ def test_a_resumed_run_is_anchored_to_the_first_vectors_too(tmp_path):
             return no_scores(model)
 
         seen = []
-        fit(model, corpus, validate, 1, folder, "test")
+        fit(learner, examples, validate, 1, folder, "test")
         return seen
 
     whole = run(tmp_path / "whole")
@@ -240,16 +252,18 @@ def test_an_epoch_is_as_long_as_the_language_with_the_most_captions(captions, up
         )
         for language, n in captions.items()
     }
-    corpus = Corpus(features=torch.zeros(29_000, 1), sentences=sentences)
+    examples = Examples(features=torch.zeros(29_000, 1), sentences=sentences)
     recipe = tiny.recipe("two_branch", batch_size=450, pretraining_epochs=5)
     model = SimpleNamespace(sentence_encoder=SimpleNamespace(words={}))
-    made = two_branch(model, corpus, recipe, 1)
+    made = two_branch(SimpleNamespace(recipe=recipe, space=model), examples, 1)
     assert made.updates_per_epoch == updates
     assert made.updates_before == 5 * updates
 
 
 def test_pretraining_tunes_the_universal_layers_only(tmp_path):
-    model, corpus, made = prepare("two_branch", pretraining_epochs=4, validate_every_updates=4)
+    changes = {"pretraining_epochs": 4, "validate_every_updates": 4}
+    learner, examples, made = prepare_learner("two_branch", **changes)
+    model = learner.space
     seen = [named(model)]
 
     def validate(model):
@@ -257,7 +271,7 @@ def test_pretraining_tunes_the_universal_layers_only(tmp_path):
         return no_scores(model)
 
     assert made.updates_before == 12
-    fit(model, corpus, validate, 1, tmp_path, "test")
+    fit(learner, examples, validate, 1, tmp_path, "test")
     maps = {
         f"sentence_encoder.universal_maps.{language}.{part}"
         for language in ("en", "de")
@@ -277,5 +291,5 @@ def test_pretraining_passes_over_a_batch_in_one_language():
 
 
 def test_an_epoch_may_leave_one_image_to_its_last_batch(tmp_path):
-    model, corpus, _ = prepare("two_branch", batch_size=tiny.IMAGES - 1, max_epochs=1)
-    fit(model, corpus, no_scores, 1, tmp_path, "test")
+    learner, examples, _ = prepare_learner("two_branch", batch_size=tiny.IMAGES - 1, max_epochs=1)
+    fit(learner, examples, no_scores, 1, tmp_path, "test")

@@ -7,12 +7,22 @@ import pytest
 import tiny
 import torch
 from scipy.linalg import orthogonal_procrustes
-from test_losses import double_loop
-from tiny_models import image, moved, named, pairs_in, prepare, sentence, summed_hinge
+from tiny_models import (
+    double_loop,
+    image,
+    moved,
+    named,
+    no_scores,
+    pairs_in,
+    prepare,
+    prepare_learner,
+    sentence,
+    summed_hinge,
+)
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.text.vocabulary import SPECIALS
-from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.rotations import Aligner
 
 WORDS = {"sentence_encoder.words.en.weight", "sentence_encoder.words.de.weight"}
@@ -23,7 +33,7 @@ ITEMS = torch.tensor([0, 1, 5, 12, 14, 20, 23])
 
 def watched(tmp_path, every, **changes):
     """Train and return the weights before, and after each update."""
-    model, corpus, _ = prepare(
+    learner, examples, _ = prepare_learner(
         "mixed",
         alignment_every_updates=every,
         alignment_learning_rate=0.1,
@@ -31,13 +41,13 @@ def watched(tmp_path, every, **changes):
         max_epochs=2,
         **changes,
     )
-    seen = [named(model)]
+    seen = [named(learner.space)]
 
     def validate(model):
         seen.append(named(model))
-        return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
+        return no_scores(model)
 
-    fit(model, corpus, validate, 1, tmp_path, "test")
+    fit(learner, examples, validate, 1, tmp_path, "test")
     return seen
 
 
@@ -84,13 +94,14 @@ def test_the_length_of_a_word_vector_does_not_matter_to_alignment():
     """AME's RCSLS left out the unit norm of fastText's (audit, §3.8)."""
     steps = []
     for factor in (1.0, 7.0):
-        model, corpus, _ = prepare("mixed")
+        learner, examples, _ = prepare_learner("mixed")
+        encoder = learner.space.sentence_encoder
         with torch.no_grad():
-            for table in model.sentence_encoder.words.values():
+            for table in encoder.words.values():
                 table.weight *= factor
-            model.sentence_encoder.rotations["de"].copy_(torch.eye(8))
-        Aligner(corpus, model.recipe).step(model, {})
-        steps.append(model.sentence_encoder.rotations["de"].detach())
+            encoder.rotations["de"].copy_(torch.eye(8))
+        Aligner(examples, learner.recipe).step(learner.space, {})
+        steps.append(encoder.rotations["de"].detach())
     torch.testing.assert_close(*steps)
     assert not torch.equal(steps[0], torch.eye(8))
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from pipeline_lib.training.batches import Stream, sentence_pairs
-from pipeline_lib.training.corpus import Sentences
+from pipeline_lib.training.examples import Sentences
 
 LENGTHS = np.random.default_rng(0).integers(3, 40, size=1003)
 

@@ -1,10 +1,5 @@
 """Training of translators: batches, schedule, averaging, resumption, and that they learn."""
 
-import os
-import signal
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +8,8 @@ from tiny_translation import recipe, toy_pairs, toy_subwords
 
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.synthesis.validation import best_texts, greedy_bleu
-from pipeline_lib.training.translation import average_weights, fit_translator, warmup_factor
+from pipeline_lib.training.loop import average_weights
+from pipeline_lib.training.translation import fit_translator, warmup_factor
 from pipeline_lib.training.translation_batches import TokenBatches, encode_pairs
 
 TRAIN = toy_pairs(1000)
@@ -121,52 +117,19 @@ def test_the_best_validations_are_averaged_and_patience_ends_the_run(tmp_path):
         torch.testing.assert_close(value, expected[name])
 
 
-_KILLED = """
-import os, signal, sys
-from pathlib import Path
-sys.path[:0] = [os.environ["TESTS"]]
-import torch
-torch.set_num_threads(1)
-import test_translation_training as here
-from pipeline_lib.models.translator import Translator
-
-calls = []
-
-def validate(translator):
-    calls.append(translator)
-    if len(calls) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return here.greedy_bleu(translator, here.VAL)
-
-translator = Translator(here.recipe("transformer"), here.toy_subwords())
-here.fit(translator, Path(sys.argv[1]), validate)
-"""
-
-
-def test_a_killed_run_continues_to_the_same_weights(tmp_path):
+def test_an_interrupted_run_continues_to_the_same_weights(tmp_path):
+    """One loop trains all: what a kill or a damaged checkpoint leave is tested in test_training."""
     whole = Translator(recipe("transformer"), toy_subwords())
-    expected = fit(whole, tmp_path / "whole")
-    command = [sys.executable, "-c", _KILLED, str(tmp_path / "killed")]
-    environment = os.environ | {"TESTS": os.path.dirname(__file__), "PYTHONPATH": os.getcwd()}
-    (tmp_path / "killed").mkdir()
-    assert subprocess.run(command, env=environment).returncode == -signal.SIGKILL
+    expected, calls = fit(whole, tmp_path / "whole"), iter(range(9))
+
+    def dying(translator):
+        if next(calls) == 2:
+            raise KeyboardInterrupt
+        return greedy_bleu(translator, VAL)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Translator(recipe("transformer"), toy_subwords()), tmp_path / "killed", dying)
     resumed = Translator(recipe("transformer"), toy_subwords())
     assert fit(resumed, tmp_path / "killed") == expected
     for name, value in whole.state_dict().items():
         assert torch.equal(value, resumed.state_dict()[name]), name
-
-
-def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, capsys):
-    changes = {"max_updates": 4, "validate_every_updates": 2}
-    expected = fit(Translator(recipe("transformer", **changes), toy_subwords()), tmp_path)
-    checkpoint = tmp_path / "checkpoint.pt"
-    checkpoint.write_bytes(checkpoint.read_bytes()[:-1000])
-    assert fit(Translator(recipe("transformer", **changes), toy_subwords()), tmp_path) == expected
-    assert f"{checkpoint}: the checkpoint is damaged" in capsys.readouterr().err
-
-
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
-    translator = Translator(recipe("transformer"), toy_subwords())
-    translator.network.words.weight.data[:] = float("nan")
-    with pytest.raises(FloatingPointError, match="learning_rate"):
-        fit(translator, tmp_path)

@@ -8,7 +8,6 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.encoding import PhotoEncoder
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import build_vocabulary
 
 FEATURE_DIM = 1280
 
@@ -16,9 +15,9 @@ FEATURE_DIM = 1280
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     recipe = tiny.recipe()
-    model = JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), FEATURE_DIM, seed=3)
+    model = tiny.space(recipe, seed=3, dim=FEATURE_DIM)
     path = tmp_path_factory.mktemp("models") / "seed-3"
-    model.save(path, tiny.PREPROCESSING)
+    model.save(path, tiny.PREPROCESSING, {})
     return path
 
 
@@ -71,6 +70,6 @@ def test_bad_input_is_named(folder, photos, tmp_path):
 
 def test_nothing_to_embed_gives_no_vectors(folder):
     embedder = Embedder.load(folder)
-    dim = embedder.model.recipe.embed_dim
+    dim = embedder.model.architecture.embed_dim
     assert embedder.embed_sentences([], language="en").shape == (0, dim)
     assert embedder.embed_images([]).shape == (0, dim)

@@ -6,12 +6,11 @@ import torch
 from tiny_models import moved, named, pairs_in
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.training.corpus import build_vocabulary
+from pipeline_lib.training.examples import build_vocabulary
 from pipeline_lib.training.preparation import (
     initial_vocabulary,
     parameter_counts,
-    start_model,
+    start_learner,
 )
 
 DIM = 10
@@ -21,20 +20,19 @@ FINE_TUNED = {"initial": "teacher", "learning_rate": 0.001, "seeds": [1, 2]}
 def save_teacher(folder, seeds=(1, 2), pairs=None, **changes):
     """Save a teacher of each seed, away from its draws, and return them by seed."""
     recipe = tiny.recipe(seeds=list(seeds), **changes)
-    vocabulary = build_vocabulary(tiny.pairs() if pairs is None else pairs, recipe)
-    teachers = {seed: JointSpace(recipe, vocabulary, DIM, seed) for seed in seeds}
+    teachers = {seed: tiny.space(recipe, seed, pairs) for seed in seeds}
     for seed, teacher in teachers.items():
         with torch.no_grad():  # or they would be the draws that a student makes itself
             for weight in teacher.parameters():
                 weight += 0.1
-        teacher.save(folder / f"seed-{seed}", tiny.PREPROCESSING)
+        teacher.save(folder / f"seed-{seed}", tiny.PREPROCESSING, {})
     return teachers
 
 
 def start(folder, seed=1, **changes):
     recipe = tiny.recipe(**FINE_TUNED | changes)
     vocabulary = initial_vocabulary(recipe, folder)
-    return start_model(recipe, vocabulary, DIM, seed, None, folder)
+    return start_learner(recipe, vocabulary, DIM, seed, None, folder).space
 
 
 @pytest.mark.parametrize("objective", ["alternating", "joint", "mixed", "two_branch"])
@@ -43,7 +41,6 @@ def test_fine_tuning_starts_from_the_teachers_weights_of_the_same_seed(tmp_path,
     for seed, teacher in teachers.items():
         student = start(tmp_path, seed, objective=objective)
         assert not moved(named(teacher), named(student))
-        assert student.recipe.learning_rate == 0.001
         assert student.training
     assert moved(named(teachers[1]), named(teachers[2]))
 
@@ -59,7 +56,8 @@ def test_fine_tuning_keeps_the_teachers_words(tmp_path):
 def test_a_model_that_continues_none_is_drawn_from_its_seed(tmp_path):
     recipe = tiny.recipe()
     vocabulary = build_vocabulary(tiny.pairs(), recipe)
-    models = [start_model(recipe, vocabulary, DIM, s, None, tmp_path / "none") for s in (1, 1, 2)]
+    none = tmp_path / "none"
+    models = [start_learner(recipe, vocabulary, DIM, seed, None, none).space for seed in (1, 1, 2)]
     assert not moved(named(models[0]), named(models[1]))
     drawn = {name for name in named(models[0]) if name != "image_encoder.linear.bias"}
     assert moved(named(models[0]), named(models[2])) == drawn
@@ -98,21 +96,19 @@ def test_the_first_of_the_teachers_seeds_is_the_lowest_number(tmp_path):
 
 def test_parameters_are_counted_by_branch():
     """By hand: 10 x 16 + 16, GRU 3 (8 + 16 + 2) 16, 12 words and 2 of all with 4 specials, x 8."""
-    recipe = tiny.recipe()
-    model = JointSpace(recipe, build_vocabulary(tiny.pairs(), recipe), DIM, 1)
     expected = {"image_branch": 176, "language_branches": 1248, "words": 18 * 8}
-    assert parameter_counts(model) == {"all": sum(expected.values()), **expected}
+    found = parameter_counts(tiny.learner(tiny.recipe()))
+    assert found == {"all": sum(expected.values()), **expected}
 
 
 def test_only_tuned_parameters_are_counted():
     pairs = pairs_in("en", "de")
     counts = []
     for tune in (True, False):
-        recipe = tiny.recipe("mixed", tune_words=tune)
-        model = JointSpace(recipe, build_vocabulary(pairs, recipe), DIM, 1)
-        counts.append(parameter_counts(model))
-        tuned = sum(p.numel() for p in model.parameters() if p.requires_grad)
+        learner = tiny.learner(tiny.recipe("mixed", tune_words=tune), captions=pairs)
+        counts.append(parameter_counts(learner))
+        tuned = sum(p.numel() for p in learner.parameters() if p.requires_grad)
         assert counts[-1]["all"] == tuned
     assert counts[1]["words"] == 0
     assert counts[0]["language_branches"] == counts[1]["language_branches"]
-    assert torch.equal(model.sentence_encoder.rotations["de"], torch.eye(8))
+    assert torch.equal(learner.space.sentence_encoder.rotations["de"], torch.eye(8))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.settings.recipes import AnyRecipe
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.vocabulary import UNK, Vocabulary
 
 
@@ -42,7 +42,7 @@ class Sentences:
 
 
 @dataclass(frozen=True)
-class Corpus:
+class Examples:
     """What a model learns from, or is validated on.
 
     Attributes:
@@ -56,13 +56,13 @@ class Corpus:
     sentences: dict[tuple[str, str], Sentences]
     lexicon: Mapping[str, Tensor] = field(default_factory=dict)
 
-    def to(self, device: torch.device, dtype: torch.dtype) -> "Corpus":
-        """Return the same corpus on ``device``, with features of type ``dtype``."""
+    def to(self, device: torch.device, dtype: torch.dtype) -> "Examples":
+        """Return the same on ``device``, with features of type ``dtype``."""
         moved = {key: value.to(device) for key, value in self.sentences.items()}
-        return Corpus(self.features.to(device, dtype), moved, self.lexicon)
+        return Examples(self.features.to(device, dtype), moved, self.lexicon)
 
 
-def build_vocabulary(pairs: pd.DataFrame, recipe: AnyRecipe) -> Vocabulary:
+def build_vocabulary(pairs: pd.DataFrame, recipe: Recipe) -> Vocabulary:
     """Build the vocabulary of the training captions; a caption in two sets counts once."""
     train = pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
     tokens = {
@@ -79,14 +79,14 @@ def build_vocabulary(pairs: pd.DataFrame, recipe: AnyRecipe) -> Vocabulary:
     )
 
 
-def build_corpus(
+def build_examples(
     pairs: pd.DataFrame,
     split: str,
     features: Features,
     vocabulary: Vocabulary,
-    recipe: AnyRecipe,
+    recipe: Recipe,
     lexicon: pd.DataFrame | None = None,
-) -> Corpus:
+) -> Examples:
     """Encode one split's captions and gather its images' features.
 
     Args:
@@ -109,11 +109,11 @@ def build_corpus(
         for key, group in rows.groupby(["set", "language"], sort=True)
     }
     words = {} if lexicon is None else encode_lexicon(lexicon, vocabulary, recipe)
-    return Corpus(torch.from_numpy(vectors), sentences, words)
+    return Examples(torch.from_numpy(vectors), sentences, words)
 
 
 def encode_lexicon(
-    lexicon: pd.DataFrame, vocabulary: Vocabulary, recipe: AnyRecipe
+    lexicon: pd.DataFrame, vocabulary: Vocabulary, recipe: Recipe
 ) -> dict[str, Tensor]:
     """Return ids of words and of their translations into the recipe's first language.
 
@@ -122,7 +122,7 @@ def encode_lexicon(
     Returns:
         For each further language, ``int64 [entries, 2]``: its word, the first language's word.
     """
-    if recipe.objective != "mixed":
+    if not recipe.learns_lexicon:
         return {}
     rows = lexicon[(lexicon["fold"] == "train") & (lexicon["protocol"] == recipe.lexicon_protocol)]
     pivot = recipe.languages[0]
@@ -161,7 +161,7 @@ def join_features(first: Features, second: Features) -> Features:
     )
 
 
-def _check_languages(rows: pd.DataFrame, split: str, recipe: AnyRecipe) -> None:
+def _check_languages(rows: pd.DataFrame, split: str, recipe: Recipe) -> None:
     missing = sorted(set(recipe.languages) - set(rows["language"]))
     if missing:
         raise ContractError(

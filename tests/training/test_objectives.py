@@ -6,31 +6,28 @@ from itertools import product
 import pytest
 import tiny
 import torch
-from test_losses import double_loop
 from tiny_models import (
+    GAPS,
+    double_loop,
     image,
     moved,
     named,
+    no_scores,
     pairs_in,
     prepare,
+    prepare_learner,
     sentence,
     summed_hinge,
     without,
 )
 
-from pipeline_lib.training import loop
+from pipeline_lib.training import fitting
 from pipeline_lib.training.alternating import CAPTION_CAPTION
-from pipeline_lib.training.loop import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.tasks import IMAGE_CAPTION
 from pipeline_lib.training.two_branch import PRETRAINING
 
 JOINT = {"hidden_dim": 16, "recurrent_sharing": "per_language", "projection": "shared"}
-GAPS = without(without(pairs_in("en", "de", "fr"), 2, "de"), 3, "fr", [1])
-"""Image 2 has no German caption, image 3 one French instead of two."""
-
-
-def no_scores(model):
-    return {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
 
 
 def tuples_by_loops(corpus):
@@ -168,10 +165,10 @@ def test_caption_caption_keeps_each_sentence_with_its_length():
 def test_no_caption_caption_update_before_the_image_loss_was_low(tmp_path):
     """The warm-up of Kádár et al.'s code: 49.0 per batch of 128 (audit, §3.6)."""
     bound = 0.3
-    model, corpus, _ = prepare(
+    learner, examples, _ = prepare_learner(
         "alternating", caption_caption_below_loss=bound, validate_every_updates=10, max_epochs=12
     )
-    history = fit(model, corpus, no_scores, 1, tmp_path, "test")
+    history = fit(learner, examples, no_scores, 1, tmp_path, "test")
     image_losses = [row.get(f"loss_{IMAGE_CAPTION}", float("inf")) for row in history]
     first = next(n for n, value in enumerate(image_losses) if value < bound)
     assert first > 0, "the loss is low from the start: the bound holds nothing back"
@@ -186,24 +183,26 @@ def test_a_short_task_begins_anew_without_the_others(tmp_path, monkeypatch):
     taken = {}
 
     def recorded(task):
-        def loss(model, rows):
+        def terms(model, rows):
             taken.setdefault(task.name, []).append(rows)
-            return task.loss(model, rows)
+            return task.terms(model, rows)
 
-        return dataclasses.replace(task, loss=loss)
+        return dataclasses.replace(task, terms=terms)
 
     def build(*arguments):
         made = build_objective(*arguments)
         return dataclasses.replace(made, tasks=[recorded(task) for task in made.tasks])
 
-    build_objective = loop.build_objective
-    monkeypatch.setattr(loop, "build_objective", build)
+    build_objective = fitting.build_objective
+    monkeypatch.setattr(fitting, "build_objective", build)
     few = without(tiny.pairs(), 5, "de", [1])
     for number in range(5):
         few = without(few, number, "de")
-    model, corpus, made = prepare("alternating", few, caption_caption_probability=0.0, max_epochs=4)
+    learner, examples, made = prepare_learner(
+        "alternating", few, caption_caption_probability=0.0, max_epochs=4
+    )
     assert [len(task.stream.lengths) for task in made.tasks] == [1, 12]
-    fit(model, corpus, no_scores, 1, tmp_path, "test")
+    fit(learner, examples, no_scores, 1, tmp_path, "test")
     assert len(taken["tiny de"]) > 2
     assert len(taken["tiny en"]) >= 3
     assert sorted(torch.cat(taken["tiny en"][:3]).tolist()) == list(range(12))

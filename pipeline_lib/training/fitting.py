@@ -1,0 +1,110 @@
+"""Training of a joint space by its recipe."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from torch import Tensor
+
+from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.device import cores_for
+from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.training.examples import Examples
+from pipeline_lib.training.learner import Learner
+from pipeline_lib.training.loop import History, Pace, Progress, train
+from pipeline_lib.training.objectives import build_objective
+from pipeline_lib.training.tasks import Objective, total
+
+RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
+HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
+Validate = Callable[[JointSpace], dict[str, float]]
+"""From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
+
+ADAM_BETAS = (0.9, 0.999)
+"""Those of Kingma & Ba 2015, which no paper changes."""
+
+
+def fit(
+    learner: Learner,
+    examples: Examples,
+    validate: Validate,
+    seed: int,
+    resume: Path,
+    label: str,
+    line: int = 0,
+) -> History:
+    """Train a joint space in place by its recipe and leave it with its best weights.
+
+    Args:
+        learner: Untrained, on its device.
+        examples: Training captions and features.
+        validate: Scores a model on the validation split.
+        seed: Of the order of batches.
+        resume: See :func:`~pipeline_lib.training.loop.train`, as for the rest.
+        label: What the progress bar names.
+        line: Where the bar stands.
+
+    Returns:
+        The history: one row per validation.
+
+    Raises:
+        FloatingPointError: If the loss is NaN or infinite.
+    """
+    recipe = learner.recipe
+    with arithmetic(recipe.precision), cores_for(recipe.batch_size * recipe.text_width):
+        examples = examples.to(learner.device, learner.dtype)
+        objective = build_objective(learner, examples, seed)
+        return train(_Fitting(learner, objective, validate, seed), resume, label, line)
+
+
+class _Fitting:
+    """The work of a recipe: see loop.Work."""
+
+    def __init__(
+        self, learner: Learner, objective: Objective, validate: Validate, seed: int
+    ) -> None:
+        self.network, self.objective, self.seed = learner, objective, seed
+        self.recipe, self._validate = learner.recipe, validate
+        every = self.recipe.validate_every_updates
+        self.pace = Pace(
+            learning_rate=self._learning_rate,
+            betas=ADAM_BETAS,
+            clip_norm=self.recipe.clip_norm,
+            epoch=self._epoch,
+            last_update=objective.updates_before
+            + self.recipe.max_epochs * objective.updates_per_epoch,
+            validate_every=objective.updates_per_epoch if every == "epoch" else every,
+            patience=self.recipe.patience_validations,
+            averaged=1,
+        )
+
+    def loss(
+        self, progress: Progress, random: np.random.Generator
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        taken = progress.state.setdefault("taken", [0] * len(self.objective.tasks))
+        number = self.objective.choose(random, progress.update, progress.history)
+        task = self.objective.tasks[number]
+        rows = task.stream[taken[number]]
+        taken[number] += 1
+        terms = task.terms(self.network.space, rows)
+        loss = total(terms)
+        shown = {f"loss_{task.kind}": loss}
+        if len(terms) > 1:
+            shown |= {f"loss_{task.kind}_{name}": term for name, term in terms.items()}
+        items = len(rows) if task.per_item else 1
+        return loss, {column: value.detach() / items for column, value in shown.items()}
+
+    def after_update(self, progress: Progress) -> None:
+        self.objective.after_update(self.network.space, progress.update, progress.state)
+
+    def validate(self) -> tuple[float, dict[str, float]]:
+        scores, by = self._validate(self.network.space), self.recipe.select_by
+        return scores[by] if HIGHER_IS_BETTER[by] else -scores[by], scores
+
+    def _epoch(self, update: int) -> float:
+        return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
+
+    def _learning_rate(self, update: int) -> float:
+        decays = bisect_right(sorted(self.recipe.decay_epochs), self._epoch(update))
+        return self.recipe.learning_rate * self.recipe.decay_factor**decays
