@@ -6,7 +6,7 @@ import click
 
 from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.evaluation.nbest import write_nbest
+from pipeline_lib.evaluation.reranking.nbest import write_nbest
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose

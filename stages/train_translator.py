@@ -8,9 +8,9 @@ import click
 import pandas as pd
 import torch
 
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
 from pipeline_lib.settings.strict import choose
@@ -69,8 +69,7 @@ def main(name: str) -> None:
         "updates": history[-1]["update"],
         "quality": measure(translator, pairs, resamples=resamples, **interval),
     }
-    with publish(Path(f"metrics/translators/{name}.json")) as path:
-        path.write_text(to_json(metrics), encoding="utf-8")
+    write_report(metrics, Path(f"metrics/translators/{name}.json"))
     keep_until_recorded(resume, [curve])
 
 

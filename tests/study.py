@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import write_captions, write_images
-from pipeline_lib.evaluation.hits import image_hits
-from pipeline_lib.evaluation.retrieval import RetrievalRanks, summarise
+from pipeline_lib.evaluation.retrieval.hits import image_hits
+from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES, PER_IMAGE = 24, 3

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation import word_ranks
-from pipeline_lib.evaluation.alignment import translation_precision
-from pipeline_lib.evaluation.word_ranks import neighbourhood_density
+from pipeline_lib.evaluation.words import ranks as word_ranks
+from pipeline_lib.evaluation.words.ranks import neighbourhood_density
+from pipeline_lib.evaluation.words.translation import translation_precision
 
 SETTINGS = {"csls_neighbours": 10, "resamples": 500, "confidence": 0.95, "seed": 0}
 

@@ -8,7 +8,7 @@ import torch
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
-from pipeline_lib.evaluation.sts import read_scored_pairs
+from pipeline_lib.evaluation.similarity.sts import read_scored_pairs
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import StsEvaluation

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.losses import (
     bidirectional_hinge,
     drawn_negatives,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.nbest import NBest, read_nbest, write_nbest
+from pipeline_lib.evaluation.reranking.nbest import NBest, read_nbest, write_nbest
 
 
 def example():

@@ -6,18 +6,18 @@ import pytest
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import QUERIES, read_queries, write_queries
-from pipeline_lib.evaluation import queries as module
-from pipeline_lib.evaluation.hits import (
+from pipeline_lib.evaluation.retrieval import queries as module
+from pipeline_lib.evaluation.retrieval.hits import (
     HITS,
     image_contributions,
     image_hits,
     paired_p,
     read_hits,
 )
-from pipeline_lib.evaluation.pools import rank_pools, ranks_in_folds
-from pipeline_lib.evaluation.queries import best_candidates, query_table
-from pipeline_lib.evaluation.retrieval import summarise
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.pools import rank_pools, ranks_in_folds
+from pipeline_lib.evaluation.retrieval.queries import best_candidates, query_table
+from pipeline_lib.evaluation.retrieval.recalls import summarise
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings
 
 

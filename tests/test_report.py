@@ -19,8 +19,8 @@ from ruamel.yaml import YAML
 from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.hits import read_hits
-from pipeline_lib.evaluation.reports import REPORTS
+from pipeline_lib.evaluation.retrieval.hits import read_hits
+from pipeline_lib.evaluation.tasks import REPORTS
 from pipeline_lib.reporting.comparisons import Difference
 from pipeline_lib.reporting.curves import alignment_charts, mean_recall_sum
 from pipeline_lib.reporting.gallery import queries_each, spread

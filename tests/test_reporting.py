@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.reports import REPORTS
+from pipeline_lib.evaluation.tasks import REPORTS
 from pipeline_lib.reporting.comparisons import compare, comparison_tables, difference
 from pipeline_lib.reporting.published import (
     COLUMNS,

@@ -24,7 +24,7 @@ from pipeline_lib.contract.tables import (
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.report_text import to_json
-from pipeline_lib.evaluation.reports import REPORTS
+from pipeline_lib.evaluation.tasks import REPORTS
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.fingerprints import imported_closure
 from pipeline_lib.models.joint_space import JointSpace

@@ -16,10 +16,14 @@ from translations import draw_lists
 from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import write_captions, write_pairs
-from pipeline_lib.evaluation import reranking_report
-from pipeline_lib.evaluation.nbest import NBest, write_nbest
-from pipeline_lib.evaluation.nbest_similarities import check_lists, with_images, with_similarities
-from pipeline_lib.evaluation.reranking_report import Lists, rerank
+from pipeline_lib.evaluation.reranking import report as reranking_report
+from pipeline_lib.evaluation.reranking.nbest import NBest, write_nbest
+from pipeline_lib.evaluation.reranking.report import Lists, rerank
+from pipeline_lib.evaluation.reranking.similarities import (
+    check_lists,
+    with_images,
+    with_similarities,
+)
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.rerankings import Reranking

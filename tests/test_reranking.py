@@ -8,8 +8,8 @@ from sacrebleu.metrics import BLEU
 from translations import draw_lists
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.bleu import bleu
-from pipeline_lib.evaluation.reranking import (
+from pipeline_lib.evaluation.machine_translation.bleu import bleu
+from pipeline_lib.evaluation.reranking.mira import (
     background_gain,
     best_rows,
     list_bleu,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.retrieval import (
+from pipeline_lib.evaluation.retrieval.recalls import (
     RetrievalRanks,
     retrieval_ranks,
     retrieval_scores,

@@ -8,13 +8,18 @@ import pandas as pd
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.correlation import (
+from pipeline_lib.evaluation.significance import bootstrap_counts
+from pipeline_lib.evaluation.similarity.correlation import (
     CORRELATIONS,
     correlation_of_totals,
     moments,
 )
-from pipeline_lib.evaluation.significance import bootstrap_counts
-from pipeline_lib.evaluation.sts import cosines, overlapping, read_scored_pairs, sts_scores
+from pipeline_lib.evaluation.similarity.sts import (
+    cosines,
+    overlapping,
+    read_scored_pairs,
+    sts_scores,
+)
 
 BOOTSTRAP = {"resamples": 1000, "confidence": 0.95, "seed": 0}
 

@@ -16,7 +16,7 @@ from study import ROOT
 from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_images
-from pipeline_lib.evaluation.retrieval import retrieval_scores
+from pipeline_lib.evaluation.retrieval.recalls import retrieval_scores
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.strict import SettingsError

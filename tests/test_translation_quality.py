@@ -9,10 +9,14 @@ from sacrebleu.metrics import BLEU, TER
 from translations import draw_lists, garbled, sentences
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation import meteor as meteor_module
-from pipeline_lib.evaluation.bleu import bleu, bleu_statistics
-from pipeline_lib.evaluation.meteor import meteor
-from pipeline_lib.evaluation.translation_quality import ter, ter_statistics, translation_quality
+from pipeline_lib.evaluation.machine_translation import meteor as meteor_module
+from pipeline_lib.evaluation.machine_translation.bleu import bleu, bleu_statistics
+from pipeline_lib.evaluation.machine_translation.meteor import meteor
+from pipeline_lib.evaluation.machine_translation.quality import (
+    ter,
+    ter_statistics,
+    translation_quality,
+)
 
 NEEDS_METEOR = pytest.mark.skipif(
     meteor_module._meteor_jar() is None or shutil.which("java") is None,

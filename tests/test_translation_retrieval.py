@@ -9,11 +9,11 @@ import pytest
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import CAPTIONS
 from pipeline_lib.corpora.readers import READERS
-from pipeline_lib.evaluation.translation import (
+from pipeline_lib.evaluation.retrieval.sentences import (
     PROTOCOLS,
     SentenceRanks,
-    translation_ranks,
-    translation_scores,
+    sentence_ranks,
+    sentence_scores,
 )
 
 BOOTSTRAP = {"resamples": 1000, "confidence": 0.95, "seed": 0}
@@ -82,7 +82,7 @@ def brute_force(captions, vectors, protocol, source, target):
 @pytest.mark.parametrize("seed", range(3))
 def test_ranks_equal_plain_loops_in_every_direction(protocol, seed):
     captions, vectors = random_corpus(seed)
-    found = translation_ranks(captions, vectors, protocol)
+    found = sentence_ranks(captions, vectors, protocol)
     assert set(found) == {(a, b) for a in ("de", "en", "fr") for b in ("de", "en", "fr") if a != b}
     for (source, target), result in found.items():
         expected, candidates = brute_force(captions, vectors, protocol, source, target)
@@ -103,8 +103,7 @@ def test_first_and_exact_ask_different_questions():
     )
     vectors = np.array([[1.0, 0], [0, 1], [-1, 0], [1, 0], [0.5, 1]])
     found = {
-        protocol: translation_ranks(captions, vectors, protocol)["en", "de"]
-        for protocol in PROTOCOLS
+        protocol: sentence_ranks(captions, vectors, protocol)["en", "de"] for protocol in PROTOCOLS
     }
     assert list(found["first"].ranks) == [1, 1]
     assert found["first"].n_candidates == 3
@@ -116,7 +115,7 @@ def test_scores_of_known_ranks_with_images_as_units():
     image = np.repeat(np.arange(200), 3)
     ranks = np.repeat(np.where(np.arange(200) < 60, 1, 7), 3)
     found = SentenceRanks(np.arange(600), image, ranks, 321)
-    scores = translation_scores(found, **BOOTSTRAP)
+    scores = sentence_scores(found, **BOOTSTRAP)
     assert json.loads(json.dumps(scores)) == scores
     assert [scores[key] for key in ("r1", "r5", "r10", "sum_of_recalls")] == [30, 30, 100, 160]
     assert (scores["median_rank"], scores["n_queries"], scores["n_candidates"]) == (7, 600, 321)
@@ -130,13 +129,13 @@ def test_scores_of_known_ranks_with_images_as_units():
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_sentences_of_different_images_are_not_compared(protocol):
     captions = table(("en0", "a", "en", 0, None), ("de0", "b", "de", 0, None))
-    assert translation_ranks(captions, np.eye(2), protocol) == {}
+    assert sentence_ranks(captions, np.eye(2), protocol) == {}
 
 
 def test_captions_and_vectors_that_do_not_fit_are_refused():
     twice = table(("en0", "a", "en", 0, None), ("en0", "a", "de", 0, None))
     with pytest.raises(ContractError, match="3 problem") as error:
-        translation_ranks(twice, np.eye(3), "firts")
+        sentence_ranks(twice, np.eye(3), "firts")
     assert "found 3 for 2" in str(error.value)
     assert "'firts'" in str(error.value)
 
@@ -148,13 +147,13 @@ def test_multi30k_has_a_thousand_exact_pairs_per_direction(real_data):
     corpus = READERS["multi30k"](folder, "multi30k", languages=languages, splits=["test"])
     captions = corpus.captions
     vectors = np.random.default_rng(0).standard_normal((len(captions), 8))
-    exact = translation_ranks(captions, vectors, "exact")
+    exact = sentence_ranks(captions, vectors, "exact")
     assert len(exact) == 12
     for found in exact.values():
         assert (len(found.ranks), found.n_candidates) == (1000, 1000)
         assert found.ranks.mean() == pytest.approx(500, abs=40)
     described = captions[captions["annotation"] == "caption"].index
-    first = translation_ranks(captions.loc[described], vectors[described], "first")
+    first = sentence_ranks(captions.loc[described], vectors[described], "first")
     assert {k: (len(v.ranks), v.n_candidates) for k, v in first.items()} == {
         ("de", "en"): (1000, 5000),
         ("en", "de"): (1000, 5000),
