@@ -1,76 +1,89 @@
-"""Put each table of results into README.md, between its two marker comments.
+"""Put tables of results into README.md and docs/*.md, between their marker comments.
 
-Run ``python -m pipeline_lib.reporting.readme`` in the project's root after ``dvc repro`` of a
-study; a test and a pre-commit hook hold that README and metrics agree.
+``<!-- results: flickr8k/papers -->`` names a study and one of its tables; what stands up to the
+next ``<!-- end -->`` is replaced. Run ``python -m pipeline_lib.reporting.pages`` in the project's
+root after ``dvc repro`` of a study; a test and a pre-commit hook hold that pages and results agree.
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline_lib.contract.reports import read_reports
 from pipeline_lib.publishing import publish
-from pipeline_lib.reporting.published import read_published
-from pipeline_lib.reporting.published_tasks import printed_table
-from pipeline_lib.reporting.reports import read_reports
-from pipeline_lib.reporting.tables import markdown_table
-from pipeline_lib.reporting.translator_tables import reranking_table, translator_table
+from pipeline_lib.reporting.published import printed_table, read_published
+from pipeline_lib.reporting.study_tables import reranking_table, translator_table
+from pipeline_lib.reporting.table import markdown_table
 
-README = Path("README.md")
-TABLES = {
-    "world": Path("metrics/summary.md"),
-    "flickr8k": Path("studies/flickr8k/metrics/summary.md"),
+ROOT_STUDY = "world"
+"""The study whose folder is the project's root."""
+
+NAMES = {
+    "printed for other tasks": "multi30k/printed",
+    "translators of multi30k": "multi30k/translators",
+    "re-rankings of flickr8k": "flickr8k/rerankings",
 }
-TRANSLATORS = {"translators of multi30k": Path("studies/multi30k/metrics/translators")}
-RERANKINGS = {"re-rankings of flickr8k": Path("studies/flickr8k/metrics/rerankings")}
-PAPERS = {"printed for other tasks": Path("studies/multi30k/published.csv")}
+"""Markers by a name of their own. The name of a study alone stands for :data:`OF_A_STUDY`."""
+
+OF_A_STUDY = (
+    "languages", "comparison_*", "published", "published_tasks", "folds", "sentence_retrieval",
+    "sts", "word_translation", "translated_queries",
+)  # fmt: skip
+
+_MARKED = re.compile(r"<!-- results: ([^>]+?) -->\n.*?<!-- end(?: of results: [^>]+)? -->", re.S)
 
 
-def translator_markdown(folder: Path) -> str:
-    """Return the quality of the translators whose reports are in a folder."""
-    table = translator_table(read_reports(folder))
-    return markdown_table(table) if table else ""
+def pages(root: Path) -> list[Path]:
+    """Return the files that may show results."""
+    return [root / "README.md", *sorted(root.glob("docs/**/*.md"))]
 
 
-def reranking_markdown(folder: Path) -> str:
-    """Return what the re-rankings whose reports are in a folder have brought."""
-    table = reranking_table(read_reports(folder))
-    return markdown_table(table) if table else ""
-
-
-def printed_markdown(path: Path) -> str:
-    """Return what papers print for the other tasks, of the published.csv of a study."""
-    return markdown_table(printed_table(read_published(path)))
-
-
-def results() -> dict[str, str]:
-    """Return every table of results by the name of its markers."""
-    return {
-        **{study: path.read_text(encoding="utf-8") for study, path in TABLES.items()},
-        **{name: translator_markdown(folder) for name, folder in TRANSLATORS.items()},
-        **{name: reranking_markdown(folder) for name, folder in RERANKINGS.items()},
-        **{name: printed_markdown(path) for name, path in PAPERS.items()},
-    }
-
-
-def with_results(readme: str, tables: dict[str, str]) -> str:
-    """Return the text with the part between each name's markers replaced by its table.
+def with_results(text: str, root: Path) -> str:
+    """Return a page with the tables that its markers name.
 
     Raises:
-        ValueError: If a name's markers are not there exactly once.
+        ValueError: A marker names no table that is there.
     """
-    for name, table in tables.items():
-        begin, end = f"<!-- results: {name} -->", f"<!-- end of results: {name} -->"
-        parts = re.split(f"{re.escape(begin)}.*?{re.escape(end)}", readme, flags=re.DOTALL)
-        if len(parts) != 2:
-            raise ValueError(f"README.md: expected {begin} … {end} once, found {len(parts) - 1}")
-        readme = f"{begin}\n{table}{end}".join(parts)
-    return readme
+    return _MARKED.sub(lambda found: _marked(found[1], root), text)
+
+
+def _marked(name: str, root: Path) -> str:
+    study, _, table = NAMES.get(name, name).partition("/")
+    wanted = [table] if table else OF_A_STUDY
+    texts = [text for each in wanted for text in _tables(study, each, root)]
+    if not texts:
+        raise ValueError(
+            f"<!-- results: {name} -->: expected the name of a study, or STUDY/TABLE of a file "
+            "in its results/tables; found no such table. Run dvc repro report there."
+        )
+    return f"<!-- results: {name} -->\n" + "\n".join(texts) + "<!-- end -->"
+
+
+def _tables(study: str, table: str, root: Path) -> Iterator[str]:
+    folder = root if study == ROOT_STUDY else root / "studies" / study
+    files = sorted(folder.glob(f"results/tables/{table}.md"))
+    yield from (path.read_text(encoding="utf-8") for path in files)
+    # A study that trained no recipe has no results, but may have translators.
+    other = None if files else _OTHERS.get(table)
+    found = other(folder) if other else None
+    if found:
+        yield markdown_table(found)
+
+
+_OTHERS = {
+    "printed": lambda folder: printed_table(read_published(folder / "published.csv")),
+    "translators": lambda folder: translator_table(read_reports(folder / "metrics/translators")),
+    "rerankings": lambda folder: reranking_table(read_reports(folder / "metrics/rerankings")),
+}
 
 
 def main() -> None:
-    """Rewrite README.md in place."""
-    text = with_results(README.read_text(encoding="utf-8"), results())
-    with publish(README) as path:
-        path.write_text(text, encoding="utf-8")
+    """Rewrite the pages in place."""
+    root = Path()
+    for page in pages(root):
+        text = with_results(page.read_text(encoding="utf-8"), root)
+        with publish(page) as path:
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -36,11 +36,12 @@ def number(value: float | None, form: str = ",.1f") -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """Return the table as Markdown; what stands out is bold."""
+    """Return the table as Markdown under its title; what stands out is bold."""
     numbers = len(table.header) - table.labels
     lines = [table.header, ["---"] * table.labels + ["---:"] * numbers]
     lines += _marked(table, lambda cell: cell.replace("|", "\\|"), "**{}**")
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"**{table.title}**\n\n{rows}"
 
 
 def latex_table(table: Table) -> str:

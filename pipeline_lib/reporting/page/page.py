@@ -23,7 +23,7 @@ from pipeline_lib.reporting.verdicts import LANGUAGES, Verdict, chance, evidence
 
 SECTIONS = MappingProxyType(
     {
-        "scores": ("Scores", ("retrieval", "folds"), score_charts),
+        "scores": ("Scores", ("papers", "retrieval", "folds"), score_charts),
         "questions": ("Questions", ("comparison_*",), None),
         "published": ("Beside the papers", ("published", "published_tasks"), None),
         "beta": ("Weight of the image", (), beta_charts),
