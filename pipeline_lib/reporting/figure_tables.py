@@ -194,10 +194,10 @@ def _hub_table(figures: pd.DataFrame) -> Table | None:
 
 def _kind_table(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Table | None:
     """Return recall by kind of caption, of the best recipe of each language."""
-    kind = figures["variant"].str.partition("/")
+    kind = figures["variant"].str.extract("^(?P<kind>[^/]*)/?(?P<bin>.*)$")
     pairs = pd.MultiIndex.from_frame(figures[["recipe", "item"]])
-    shown = kind[0].isin(_KINDS) & pairs.isin(best)
-    words = kind[0].map(_KINDS) + " " + kind[2].map(_bin)
+    shown = kind["kind"].isin(_KINDS) & pairs.isin(best)
+    words = kind["kind"].map(_KINDS) + " " + kind["bin"].map(_bin)
     rows = figures.assign(recipe=figures["item"], item=words, variant="")[shown]
     columns = [Column(f"R@{recall[1:]}", "", recall, ranked=False) for recall in RECALLS]
     columns.append(Column("captions", "", "n_queries", ",.0f", False, False))

@@ -3,7 +3,7 @@
 It has one line per printed figure; a recipe is the row that ``recipe`` names it in.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -96,9 +96,11 @@ def _retrieval_table(joined: pd.DataFrame) -> Table | None:
     keys = ["source", "recipe", "item"]
     for (_, recipe, language), own in joined.groupby(keys, sort=False):
         by_figure = own.set_index(["variant", "metric"])
+        places = dict.fromkeys(place for each in own["tables"] for place in each.split(", "))
+        printed_in = _printed_in({**own.iloc[0], "tables": ", ".join(places)})
         for words, column, form in (
             ("ours", "value", ".1f"),
-            (_printed_in(own.iloc[0]), "published", ".1f"),
+            (printed_in, "published", ".1f"),
             ("difference", "difference", "+.1f"),
         ):
             known = by_figure[column].to_dict()
@@ -129,7 +131,7 @@ def _words(metric: str) -> str:
     return f"R@{metric[1:]}" if metric in RECALLS else metric.replace("_", " ")
 
 
-def _printed_in(row: pd.Series) -> str:
+def _printed_in(row: Mapping[str, str]) -> str:
     place = f"{row['source']}, table {row['tables']}"
     return place if pd.isna(row["quoted_from"]) else f"{row['quoted_from']}, by {place}"
 

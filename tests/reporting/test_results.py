@@ -1,5 +1,5 @@
 import json
-import subprocess
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -9,33 +9,27 @@ from click.testing import CliRunner
 from ruamel.yaml import YAML
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.evaluation.tasks import REPORTS
+from pipeline_lib.contract.reports import read_reports
+from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.reporting.comparisons import compare, comparison_tables, difference
+from pipeline_lib.reporting.figure_tables import figure_tables
+from pipeline_lib.reporting.figures import figures
+from pipeline_lib.reporting.pages import pages, with_results
 from pipeline_lib.reporting.published import (
     COLUMNS,
     beside_published,
-    published_markdown,
+    printed_table,
+    published_tables,
     read_published,
 )
-from pipeline_lib.reporting.published_tasks import printed_table
-from pipeline_lib.reporting.readme import (
-    PAPERS,
-    RERANKINGS,
-    TABLES,
-    TRANSLATORS,
-    printed_markdown,
-    reranking_markdown,
-    translator_markdown,
-    with_results,
-)
-from pipeline_lib.reporting.summary import headline, markdown, summary_table
-from pipeline_lib.reporting.tables import markdown_table
-from pipeline_lib.reporting.translator_tables import reranking_table
+from pipeline_lib.reporting.study_tables import reranking_table, translator_table
+from pipeline_lib.reporting.summary import headline, summary_table
+from pipeline_lib.reporting.table import markdown_table
 from pipeline_lib.settings.evaluations import Comparison
 from pipeline_lib.settings.study import load_settings
-from stages.summarize import main as summarize
+from stages.report import main as write_report
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = load_settings(ROOT / "params.yaml").evaluations.retrieval
 
 
@@ -54,6 +48,7 @@ def report(sums):
                 "text_to_image": direction(20.0),
                 "sum_of_recalls": total,
                 "sum_of_recalls_interval": [total - 10, total + 12],
+                "mean_recall": total / 6,
             }
         }
         for seed, total in enumerate(sums)
@@ -62,9 +57,16 @@ def report(sums):
 
 
 @pytest.fixture
-def table():
+def ours():
     reports = {"one": report([200.0]), "two": report([210.0, 214.0])}
-    return summary_table(reports, {"one": "kiros2014", "two": "kadar2019"})
+    table = figures({"retrieval": reports})
+    papers = {"one": "kiros2014", "two": "kadar2019"}
+    return table.assign(paper=table["recipe"].map(papers), dataset="world")
+
+
+@pytest.fixture
+def table(ours):
+    return summary_table(ours)
 
 
 def test_rows_are_means_over_seeds_with_their_spread(table):
@@ -85,18 +87,17 @@ def hits(ranks):
     return pd.DataFrame(rows | {"language": "de", "seeds": 1, "captions": 1})
 
 
-def evaluations(baseline, *recipes):
-    settings = load_settings(ROOT / "params.yaml").evaluations
-    chosen = Comparison(question="Is it better?", baseline=baseline, recipes=list(recipes))
-    return settings.model_copy(update={"comparisons": {"asked": chosen}})
+def asked_of(baseline, *recipes):
+    return {"asked": Comparison(question="Better?", baseline=baseline, recipes=list(recipes))}
 
 
-def test_markdown_and_headline_show_the_same_numbers(table):
-    assert markdown(table).splitlines()[2:] == [
+def test_tables_and_headline_show_the_same_numbers(ours, table):
+    found = {each.name: each for each in figure_tables(ours, []) if each}
+    assert markdown_table(found["languages"]).splitlines()[2:] == [
         "| recipe | seeds | de |",
         "| --- | ---: | ---: |",
-        "| `one` | 1 | 200.0 (190–212) |",
-        "| `two` | 2 | 212.0 ± 2.8 (202–224) |",
+        "| one | 1 | 200.0 (190.0–212.0) |",
+        "| two | 2 | **212.0 ± 2.8 (202.0–224.0)** |",
     ]
     assert headline(table) == {"one": 200.0, "two": 212.0}
 
@@ -109,16 +110,15 @@ def test_the_headline_is_the_mean_over_languages():
 def test_recipes_stand_beside_the_baseline_of_their_question(table):
     # 30 images: all first hits, and none within ten; the sums in the table are given apart.
     found = {"one": hits([1] * 30), "two": hits([20] * 30)}
-    asked = evaluations("one", "two", "never_ran")
-    compared = compare(table, found, asked)
+    asked = asked_of("one", "two", "never_ran")
+    compared = compare(table, found, asked, SETTINGS)
     assert compared["recipe"].tolist() == ["one", "two"]
     assert compared["difference"].iloc[1] == pytest.approx(-600)
     [shown] = comparison_tables(compared, asked)
-    assert (shown.name, shown.title) == (
-        "comparison_asked",
-        "Is it better? Differences are from one",
-    )
+    assert shown.name == "comparison_asked"
     assert markdown_table(shown).splitlines() == [
+        "**Better? Differences are from one**",
+        "",
         "| recipe | seeds | de | difference | p |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| one | 1 | 200.0 | – | – |",
@@ -128,15 +128,15 @@ def test_recipes_stand_beside_the_baseline_of_their_question(table):
 
 def test_recipes_are_tested_on_the_same_queries_only(table):
     found = {"one": hits([1, 1, 1, 20]), "two": hits([1, 1, 20, 20])}
-    settings = evaluations("one", "two")
-    tested = compare(table, found, settings).set_index("recipe")
+    asked = asked_of("one", "two")
+    tested = compare(table, found, asked, SETTINGS).set_index("recipe")
     # Of the two labellings of the one image that differs, both are as extreme.
     assert tested.loc["two", "p"] == 1
     assert np.isnan(tested.loc["one", "p"])
-    assert compare(table, {"two": found["two"]}, settings)["p"].isna().all()
+    assert compare(table, {"two": found["two"]}, asked, SETTINGS)["p"].isna().all()
     found["one"] = hits([1, 1, 1])
-    assert compare(table, found, settings)["p"].isna().all()
-    assert comparison_tables(compare(table, found, evaluations("one")), settings) == []
+    assert compare(table, found, asked, SETTINGS)["p"].isna().all()
+    assert comparison_tables(compare(table, found, asked_of("one"), SETTINGS), asked) == []
 
 
 def test_a_difference_is_that_of_a_double_loop():
@@ -177,34 +177,38 @@ def published(tmp_path):
     return read
 
 
-def test_ours_stand_beside_what_papers_print(table, published):
-    joined = beside_published(table, published(PRINTED.split("\n")[1:-1]))
-    two = joined.set_index("recipe").loc["two"]
-    assert (two["image_to_text_r1_published"], two["image_to_text_r1_difference"]) == (12.5, -2.0)
-    assert two["sum_of_recalls_difference"] == pytest.approx(1.5)
-    assert two["mean_recall_difference"] == pytest.approx(212 / 6 - 35.1)
-    assert (two["source"], two["tables"]) == ("kadar2019", "1, 3")
-    assert np.isnan(two["text_to_image_r1_published"])
-    assert joined.set_index("recipe").loc["one"].filter(regex="published|difference").isna().all()
-    assert joined[table.columns].equals(table)
+def test_ours_stand_beside_what_papers_print(ours, published):
+    joined = beside_published(ours, published(PRINTED.split("\n")[1:-1]))
+    two = joined[joined["recipe"] == "two"].set_index(["variant", "metric"])
+    assert two["published"].to_dict() == {
+        ("image_to_text", "r1"): 12.5,
+        ("image_to_text", "median_rank"): 7,
+        ("", "sum_of_recalls"): 210.5,
+        ("", "mean_recall"): 35.1,
+    }
+    assert two.loc[("image_to_text", "r1"), "difference"] == -2.0
+    assert two.loc[("", "mean_recall"), "difference"] == pytest.approx(212 / 6 - 35.1)
+    assert two["tables"].to_dict()["", "sum_of_recalls"] == "1, 3"
+    assert set(joined["recipe"]) == {"two", "Old, as published"}
 
 
-def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(table, published):
-    figures = published(PRINTED.split("\n")[1:-1])
-    lines = published_markdown(beside_published(table, figures), figures).splitlines()[2:]
-    assert lines == [
-        "| `two` | de | ours | 10.5/40.0/50.0 (9) | 20.0/40.0/50.0 (9) | 212.0 | 35.3 |",
-        "|  |  | kadar2019, table 1, 3 | 12.5/–/– (7) | –/–/– | 210.5 | 35.1 |",
-        "|  |  | difference | -2.0/–/– (+2) | –/–/– | +1.5 | +0.2 |",
-        "| Old, as published | de | Kiros et al. 2014, by kadar2019, table 1 "
-        "| –/–/– | –/45.0/– | – | – |",
-    ]
+def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(ours, published):
+    joined = beside_published(ours, published(PRINTED.split("\n")[1:-1]))
+    [table] = filter(None, published_tables(joined))
+    none, place = ["–"] * 3, "kadar2019, table 1"
+    assert table.rows == [
+        ["two", "de", "ours", "10.5", *none[:2], "9.0", *none, "–", "212.0", "35.3"],
+        ["two", "de", f"{place}, 3", "12.5", *none[:2], "7.0", *none, "–", "210.5", "35.1"],
+        ["two", "de", "difference", "-2.0", *none[:2], "+2.0", *none, "–", "+1.5", "+0.2"],
+        ["Old, as published", "de", f"Kiros et al. 2014, by {place}", *none, "–", "–",
+         "45.0", "–", "–", "–", "–"],
+    ]  # fmt: skip
 
 
-def test_a_study_without_published_figures_is_its_own_scores(table, published):
-    nothing = published([])
-    assert beside_published(table, nothing).equals(table)
-    assert published_markdown(table, nothing) == ""
+def test_a_study_without_published_figures_is_its_own_scores(ours, published):
+    joined = beside_published(ours, published([]))
+    assert joined.empty
+    assert [*published_tables(joined)] == [None, None]
 
 
 def test_published_figures_that_are_no_numbers_are_named(published, tmp_path):
@@ -215,47 +219,33 @@ def test_published_figures_that_are_no_numbers_are_named(published, tmp_path):
         read_published(tmp_path / "published.csv")
 
 
-def test_summarize_takes_the_recipes_that_ran(tmp_path, monkeypatch):
-    monkeypatch.chdir(ROOT / "studies" / "multi30k")
-    params, figures = (Path(name).read_bytes() for name in ("params.yaml", "published.csv"))
+def test_the_report_takes_the_recipes_that_ran(tmp_path, monkeypatch):
+    for name in ("params.yaml", "published.csv"):
+        shutil.copy(ROOT / "studies/multi30k" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
-    Path("params.yaml").write_bytes(params)
-    Path("published.csv").write_bytes(figures)
     with pytest.raises(ContractError, match="found none"):
-        CliRunner().invoke(summarize, [], catch_exceptions=False)
-    Path("metrics/recipes/vse_de").mkdir(parents=True)
-    Path("metrics/recipes/vse_de/retrieval.json").write_text(json.dumps(report([200.0])))
-    Path("metrics/recipes/vse_de/sts.json").write_text(json.dumps({"reason": "German"}))
-    CliRunner().invoke(summarize, [], catch_exceptions=False)
-    summary = pd.read_csv("metrics/summary.csv")
-    assert summary["recipe"].tolist() == ["vse_de"]
-    assert summary["source"].tolist() == ["calixto2017"]
-    assert json.loads(Path("metrics/summary.json").read_text()) == {"vse_de": 200.0}
-    text = Path("metrics/summary.md").read_text(encoding="utf-8")
-    assert text.startswith("Sum of R@1, R@5 and R@10")
-    assert "| difference |" in text
+        CliRunner().invoke(write_report, [], catch_exceptions=False)
+    Path("metrics/recipes/vse_de/scores").mkdir(parents=True)
+    Path("metrics/recipes/vse_de/scores/retrieval.json").write_text(json.dumps(report([200.0])))
+    Path("metrics/recipes/vse_de/scores/sts.json").write_text(json.dumps({"reason": "German"}))
+    CliRunner().invoke(write_report, [], catch_exceptions=False)
+    assert pd.read_csv("results/summary.csv")["recipe"].tolist() == ["vse_de"]
+    assert set(pd.read_csv("results/published.csv")["source"]) == {"calixto2017"}
+    assert json.loads(Path("results/summary.json").read_text()) == {"vse_de": 200.0}
+    assert "| difference |" in Path("results/tables/published.md").read_text(encoding="utf-8")
 
 
-def committed(path):
-    """Return a file of the last commit: `dvc repro` may have changed the one in the folder."""
-    command = ["git", "-C", str(ROOT), "show", f"HEAD:{path}"]
-    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout
-
-
-def test_readme_shows_the_tracked_metrics():
-    readme = committed("README.md")
-    tables = {study: committed(path) for study, path in TABLES.items()}
-    tables |= {name: translator_markdown(ROOT / folder) for name, folder in TRANSLATORS.items()}
-    tables |= {name: reranking_markdown(ROOT / folder) for name, folder in RERANKINGS.items()}
-    tables |= {name: printed_markdown(ROOT / path) for name, path in PAPERS.items()}
-    assert with_results(readme, tables) == readme, "run python -m pipeline_lib.reporting.readme"
+@pytest.mark.parametrize("page", pages(ROOT), ids=lambda page: page.name)
+def test_pages_show_the_results(page):
+    text = page.read_text(encoding="utf-8")
+    assert with_results(text, ROOT) == text, "run python -m pipeline_lib.reporting.pages"
 
 
 def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     rows = printed_table(read_published(ROOT / "studies/multi30k/published.csv")).rows
     kinds = [kind for kind, *_ in rows]
     assert sorted(set(kinds), key=kinds.index) == [
-        "translation retrieval, exact",
+        "sentence retrieval, exact",
         "sentence similarity",
         "word translation",
         "re-ranked translations",
@@ -266,7 +256,7 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
         "calixto2017, 2",
         "sts2014 0.727, sts2015 0.776",
     ]
-    assert by_name["translation retrieval, exact", "DPCCA"] == [
+    assert by_name["sentence retrieval, exact", "DPCCA"] == [
         "Rotman et al. 2018, by kadar2019, 7",
         "en→de 82.6, de→en 79.1",
     ]
@@ -277,32 +267,37 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     ]
 
 
-def test_results_replace_what_stood_between_the_markers():
-    text = "a\n<!-- results: s -->\nold\n<!-- end of results: s -->\nb\n"
-    expected = "a\n<!-- results: s -->\nnew\n<!-- end of results: s -->\nb\n"
-    assert with_results(text, {"s": "new\n"}) == expected
-    with pytest.raises(ValueError, match="once, found 0"):
-        with_results("no markers", {"s": "new\n"})
+def test_tables_replace_what_stood_between_the_markers(tmp_path):
+    folder = tmp_path / "studies/mine/results/tables"
+    folder.mkdir(parents=True)
+    (folder / "sts.md").write_text("new\n")
+    text = "a\n<!-- results: mine/sts -->\nold\n<!-- end -->\nb\n"
+    assert with_results(text, tmp_path) == text.replace("old", "new")
+    assert with_results(text.replace("/sts", ""), tmp_path) == text.replace("old", "new").replace(
+        "/sts", ""
+    )
+    with pytest.raises(ValueError, match="no such table"):
+        with_results(text.replace("sts", "stss"), tmp_path)
 
 
-@pytest.mark.parametrize("path", TABLES.values(), ids=TABLES)
-def test_every_recipe_of_a_published_study_has_its_metrics(path):
-    folder = (ROOT / path).parent
-    summary = pd.read_csv(folder / "summary.csv")
-    recipes = {item.name for item in (folder / "recipes").iterdir()}
+@pytest.mark.parametrize("study", [".", "studies/flickr8k"])
+def test_every_recipe_of_a_published_study_has_its_metrics(study):
+    home = ROOT / study
+    summary = pd.read_csv(home / "results/summary.csv")
+    recipes = {item.name for item in (home / "metrics/recipes").iterdir()}
     assert set(summary["recipe"]) == recipes
-    locked = YAML(typ="safe").load((folder.parent / "dvc.lock").read_text(encoding="utf-8"))
+    locked = YAML(typ="safe").load((home / "dvc.lock").read_text(encoding="utf-8"))
     for recipe in recipes:
-        home = folder / "recipes" / recipe
-        files = {item.relative_to(folder.parent).as_posix() for item in home.iterdir()}
-        names = {f"{task}.json" for task in REPORTS} | {"model.json", "training.csv"}
-        assert files >= {f"metrics/recipes/{recipe}/{name}" for name in names}
-        outs = [
+        folder = home / "metrics/recipes" / recipe
+        assert {path.name for path in folder.iterdir()} == {"model.json", "training.csv", "scores"}
+        names = {f"{task}.json" for task in TASKS} | {"images.csv"}
+        assert {path.name for path in (folder / "scores").iterdir()} == names
+        outs = {
             out["path"]
             for stage in ("train", "evaluate")
             for out in locked["stages"][f"{stage}@{recipe}"]["outs"]
-        ]
-        assert files == {path for path in outs if path.startswith("metrics/")}
+        }
+        assert {path.relative_to(home).as_posix() for path in folder.iterdir()} <= outs
 
 
 def quality(bleu):
@@ -315,12 +310,11 @@ def quality(bleu):
 def test_tables_of_translators_and_of_reranking(tmp_path):
     report = {"updates": 8000, "pairs": {"train": 29000}, "quality": {"test": quality(37.04)}}
     (tmp_path / "en_de.json").write_text(json.dumps(report))
-    line = translator_markdown(tmp_path).splitlines()[-1]
-    assert (
-        line
-        == "| en_de | test | 1,014 | 37.0 (36.0–38.0) | 40.0 (39.0–41.0) | 60.0 | 8,000 | 29,000 |"
-    )
-    assert translator_markdown(tmp_path / "none") == ""
+    ter = "40.0 (39.0–41.0)"
+    assert translator_table(read_reports(tmp_path)).rows == [
+        ["en_de", "test", "1,014", "37.0 (36.0–38.0)", ter, "60.0", "8,000", "29,000"]
+    ]
+    assert translator_table(read_reports(tmp_path / "none")) is None
     test = {
         "own": quality(30.0), "control": quality(31.0),
         "reranked": quality(31.5) | {"meteor": 52.34}, "p_bleu": 0.004, "p_ter": 0.2,
@@ -331,7 +325,6 @@ def test_tables_of_translators_and_of_reranking(tmp_path):
         "reranked": {"weights": {"score": 1.0, "length": 2.0, "image": 3.0}},
     }
     table = reranking_table({"vse": {**tuned, "val": {}, "test": test}})
-    ter = "40.0 (39.0–41.0)"
     assert table.rows == [
         ["vse", "the translator", "1,014", "30.0 (29.0–31.0)", ter, "60.0", *["–"] * 4],
         ["vse", "its score, length", "1,014", "31.0 (30.0–32.0)", ter, "60.0", *["–"] * 4],

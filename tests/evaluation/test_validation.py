@@ -64,8 +64,8 @@ def test_words_are_tested_in_the_directions_that_are_given():
     hits = [any((word, nearest(word)) == pair for pair in pairs) for word in english]
     tested = {("en", "de"): [*pairs, ("unknown", german[0])], ("de", "en"): [("unknown", "too")]}
     found = validation_scores(model, corpus, tested)
-    assert found["word_p1_en_de"] == pytest.approx(100 * np.mean(hits), abs=0.01)
-    assert "word_p1_de_en" not in found
+    assert found["word_translation_p1_en_de"] == pytest.approx(100 * np.mean(hits), abs=0.01)
+    assert "word_translation_p1_de_en" not in found
 
 
 def _cosine(a, b):

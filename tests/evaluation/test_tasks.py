@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import write_lexicon
 from pipeline_lib.contract.queries import read_queries
+from pipeline_lib.contract.reports import read_report, write_report
 from pipeline_lib.contract.tables import (
     read_captions,
     read_images,
@@ -23,8 +24,7 @@ from pipeline_lib.contract.tables import (
 )
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.evaluated import Evaluated
-from pipeline_lib.evaluation.report_text import to_json
-from pipeline_lib.evaluation.tasks import REPORTS
+from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.fingerprints import imported_closure
 from pipeline_lib.models.joint_space import JointSpace
@@ -36,14 +36,9 @@ SETTINGS = {
     "retrieval": {
         "split": "val", "bootstrap_samples": 50, "confidence": 0.9, "seed": 1, "fold_images": 1000,
     },
-    "translation": {
-        "protocols": ["first", "exact"],
-        "exact_annotations": ["caption", "translation"],
-    },
     "sts": {"source": "sts", "sets": {"set": {"file": "set.tsv", "language": "en"}}},
-    "alignment": {"lexicon": "tiny", "csls_neighbours": 2},
+    "word_translation": {"lexicon": "tiny", "csls_neighbours": 2},
     "probes": {"neighbours": 2, "caption_length": [3], "rarest_word": [1, 3]},
-    "comparisons": {},
 }  # fmt: skip
 SENTENCES = ["a dog", "a cat", "two dogs", "no dog"]
 SCORED = pd.DataFrame(
@@ -99,24 +94,22 @@ def run(german_shift=0, objective="mixed", seeds=(1,), **changes):
 
 def test_a_space_that_is_right_scores_100_in_every_task():
     made = run(seeds=(1, 2))
-    reports = {task: report(made) for task, report in REPORTS.items()}
+    reports = {task: report(made) for task, report in TASKS.items()}
     for seed in ("1", "2"):
         scores = {task: report["per_seed"][seed] for task, report in reports.items()}
         assert scores["retrieval"]["de"]["sum_of_recalls"] == 600
-        assert scores["translation"]["first"]["en-de"]["r1"] == 100
-        assert scores["alignment"]["de-en"]["csls"]["p1"] == 100
+        assert scores["sentence_retrieval"]["first"]["en-de"]["r1"] == 100
+        assert scores["word_translation"]["de-en"]["csls"]["p1"] == 100
         assert scores["probes"]["en"]["caption_length"]["0-2"]["r1"] == 100
     assert reports["retrieval"]["pools"] == {"en": "caption", "de": "caption"}
 
 
 def test_german_at_the_wrong_images_fails_where_german_is_asked():
-    scores = {
-        task: report(run(german_shift=1))["per_seed"]["1"] for task, report in REPORTS.items()
-    }
+    scores = {task: report(run(german_shift=1))["per_seed"]["1"] for task, report in TASKS.items()}
     assert scores["retrieval"]["en"]["sum_of_recalls"] == 600
     assert scores["retrieval"]["de"]["text_to_image"]["r1"] == 0
-    assert scores["translation"]["first"]["de-en"]["r1"] == 0
-    assert scores["alignment"]["de-en"]["nearest_neighbour"]["p1"] == 0
+    assert scores["sentence_retrieval"]["first"]["de-en"]["r1"] == 0
+    assert scores["word_translation"]["de-en"]["nearest_neighbour"]["p1"] == 0
 
 
 def test_large_pools_are_also_ranked_in_folds():
@@ -125,7 +118,7 @@ def test_large_pools_are_also_ranked_in_folds():
     for fold_images, folds in ((images, None), (images // 2, 2)):
         retrieval = {**SETTINGS["retrieval"], "fold_images": fold_images}
         settings = Evaluations.model_validate({**SETTINGS, "retrieval": retrieval})
-        report = REPORTS["retrieval"](Evaluated(**{**vars(made), "settings": settings}))
+        report = TASKS["retrieval"](Evaluated(**{**vars(made), "settings": settings}))
         scores = report["per_seed"]["1"]["en"]
         assert ("folds" in scores) == bool(folds)
         if folds:
@@ -135,7 +128,7 @@ def test_large_pools_are_also_ranked_in_folds():
 
 def test_a_mixed_pool_is_ranked_one_caption_at_a_time():
     made = run(german_shift=1)
-    found = REPORTS["retrieval"](made)["mixed"]["1"]
+    found = TASKS["retrieval"](made)["mixed"]["1"]
     pools = made.ranked[1]
     captions = [
         (language, name, vector)
@@ -154,19 +147,19 @@ def test_a_mixed_pool_is_ranked_one_caption_at_a_time():
         share = 100 * np.mean([name == language for name in first])
         assert found["first_language"][language] == pytest.approx(share, abs=1e-3)
     assert found["n_candidates"] == len(captions)
-    assert "mixed" not in REPORTS["retrieval"](run(objective="alternating", languages=["de"]))
+    assert "mixed" not in TASKS["retrieval"](run(objective="alternating", languages=["de"]))
 
 
 def test_exact_translations_need_sources_and_protocols_stand_apart():
     made = run()
-    found = REPORTS["translation"](made)["per_seed"]["1"]
+    found = TASKS["sentence_retrieval"](made)["per_seed"]["1"]
     assert found["exact"] == {}  # no caption of the tiny corpus is a translation
     german = made.captions["language"] == "de"
     made.captions.loc[german, "source_caption_id"] = made.captions["caption_id"].str.replace(
         "/de/", "/en/"
     )
     made.captions.loc[german, "annotation"] = "translation"
-    found = REPORTS["translation"](made)["per_seed"]["1"]
+    found = TASKS["sentence_retrieval"](made)["per_seed"]["1"]
     assert found["first"] == {}  # the pools hold captions, not translations
     # Both captions of an image have one vector: each translation ties with its sibling.
     assert found["exact"]["en-de"]["n_queries"] == 2 * tiny.IMAGES
@@ -177,14 +170,14 @@ def test_similarity_is_of_the_sentences_of_a_pair_and_overlap_of_training_captio
     made = run()
     cosine = np.cos([0.1, 1.5, 0.9])
     expected = np.corrcoef(SCORED["score"], cosine)[0, 1]
-    scores = REPORTS["sts"](made)["per_seed"]["1"]["set"]
+    scores = TASKS["sts"](made)["per_seed"]["1"]["set"]
     assert scores["all"]["pearson"] == pytest.approx(expected)
     assert (scores["all"]["n_pairs"], scores["overlap_only"]["n_pairs"]) == (3, 0)
     for split, language, seen in (("train", "en", 1), ("train", "de", 0), ("val", "en", 0)):
         rows = (made.pairs["split"] == split) & (made.pairs["language"] == language)
         texts = made.pairs["text"].where(~rows, "No dog!")
         other = Evaluated(**{**vars(made), "pairs": made.pairs.assign(text=texts)})
-        found = REPORTS["sts"](other)["per_seed"]["1"]["set"]
+        found = TASKS["sts"](other)["per_seed"]["1"]["set"]
         assert found["overlap_only"]["n_pairs"] == seen
         assert found["without_overlap"]["n_pairs"] == 3 - seen
 
@@ -205,7 +198,7 @@ def test_learnt_are_tested_words_that_the_recipe_was_aligned_by(objective, chang
     half = lexicon["source_word"].isin(["de0", "de1", "de2"])
     in_training = lexicon["fold"] == "train"
     kept = ~in_training | ((lexicon["protocol"] == "paper") & half)
-    report = REPORTS["alignment"](Evaluated(**{**vars(made), "lexicon": lexicon[kept]}))
+    report = TASKS["word_translation"](Evaluated(**{**vars(made), "lexicon": lexicon[kept]}))
     assert report["learnt"] == learnt
     assert report["lexicon"] == "tiny"
 
@@ -214,8 +207,8 @@ def test_words_that_no_training_caption_has_are_no_candidates_and_no_hubs():
     made = run()
     words, _ = made.words(1, "de")
     assert words.tolist() == [f"de{number}" for number in range(tiny.IMAGES)]
-    assert REPORTS["alignment"](made)["per_seed"]["1"]["de-en"]["csls"]["n_candidates"] == 6
-    hubs = REPORTS["probes"](made)["per_seed"]["1"]["en"]["hubness"]
+    assert TASKS["word_translation"](made)["per_seed"]["1"]["de-en"]["csls"]["n_candidates"] == 6
+    hubs = TASKS["probes"](made)["per_seed"]["1"]["en"]["hubness"]
     assert {name: hub["n_candidates"] for name, hub in hubs.items()} == {
         "images": 6,
         "captions": 12,
@@ -230,7 +223,7 @@ def test_probes_count_tokens_and_training_occurrences_of_the_rarest():
     training = made.pairs.query("split == 'train' and language == 'en'")["tokens"]
     counts = Counter(word for tokens in training for word in tokens)
     rarest = english["tokens"].map(lambda tokens: min(counts[word] for word in tokens))
-    probes = REPORTS["probes"](made)["per_seed"]["1"]["en"]
+    probes = TASKS["probes"](made)["per_seed"]["1"]["en"]
     by_length = {label: scores["n_queries"] for label, scores in probes["caption_length"].items()}
     assert by_length == {"0-2": (lengths < 3).sum(), "3-": (lengths >= 3).sum()}
     by_rarity = {label: scores["n_queries"] for label, scores in probes["rarest_word"].items()}
@@ -239,20 +232,19 @@ def test_probes_count_tokens_and_training_occurrences_of_the_rarest():
 
 def test_what_a_recipe_cannot_do_has_a_reason():
     german = run(objective="alternating", languages=["de"])
-    assert "no two" in REPORTS["translation"](german)["reason"]
-    assert "no scored set" in REPORTS["sts"](german)["reason"]
-    assert "'tiny' is not of the recipe's languages" in REPORTS["alignment"](german)["reason"]
-    assert "per_seed" in REPORTS["probes"](german)
+    assert "no two" in TASKS["sentence_retrieval"](german)["reason"]
+    assert "no scored set" in TASKS["sts"](german)["reason"]
+    assert "'tiny' is not of the recipe's languages" in TASKS["word_translation"](german)["reason"]
+    assert "per_seed" in TASKS["probes"](german)
 
 
-def test_reports_are_rounded_json():
-    assert json.loads(to_json({"a": [1 / 3, {"b": 2}], "c": None})) == {
-        "a": [0.3333, {"b": 2}],
-        "c": None,
-    }
-    for report in REPORTS.values():
+def test_reports_are_rounded_json(tmp_path):
+    write_report({"a": [1 / 3, {"b": 2}], "c": None}, tmp_path / "a.json")
+    assert read_report(tmp_path / "a.json") == {"a": [0.3333, {"b": 2}], "c": None}
+    for report in TASKS.values():
         content = report(run())
-        assert json.loads(to_json(content)).keys() == content.keys()
+        write_report(content, tmp_path / "a.json")
+        assert read_report(tmp_path / "a.json").keys() == content.keys()
 
 
 @pytest.fixture
@@ -266,7 +258,9 @@ def study(tmp_path, monkeypatch):
     content["papers"] = {"kadar2019": {}}
     content["departures"] = {}
     content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}
-    content["evaluations"] = SETTINGS | {"alignment": {"lexicon": "none", "csls_neighbours": 2}}
+    content["comparisons"] = {}
+    words = {"lexicon": "none", "csls_neighbours": 2}
+    content["evaluations"] = SETTINGS | {"word_translation": words}
     monkeypatch.chdir(tmp_path)
     with open("params.yaml", "w", encoding="utf-8") as file:
         YAML().dump(content, file)
@@ -289,14 +283,14 @@ def study(tmp_path, monkeypatch):
 def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
     def outputs():
         CliRunner().invoke(evaluate, ["tried"], catch_exceptions=False)
-        files = [*study.glob("metrics/recipes/tried/*"), *study.glob("data/queries/*")]
+        files = [*study.glob("metrics/recipes/tried/scores/*"), *study.glob("data/queries/*")]
         return {path.name: path.read_bytes() for path in files}
 
     first = outputs()
-    reports = {f"{task}.json" for task in REPORTS}
+    reports = {f"{task}.json" for task in TASKS}
     assert set(first) == reports | {"tried.parquet", "images.csv"}
     assert outputs() == first
-    assert json.loads(first["alignment.json"]) == {
+    assert json.loads(first["word_translation.json"]) == {
         "reason": "lexicon 'none' is not of the recipe's languages"
     }
     queries = read_queries(study / "data/queries/tried.parquet")
@@ -321,6 +315,6 @@ def test_the_stage_ranks_by_the_vectors_of_its_model(study):
 
 
 def test_scores_of_vectors_need_no_torch():
-    reports = ROOT / "pipeline_lib/evaluation/reports.py"
+    reports = ROOT / "pipeline_lib/evaluation/tasks.py"
     for path in imported_closure([reports], ROOT):
         assert "torch" not in path.read_text(encoding="utf-8"), path

@@ -6,12 +6,12 @@ import subprocess
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from dvc.repo import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -20,16 +20,15 @@ from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval.hits import read_hits
-from pipeline_lib.evaluation.tasks import REPORTS
 from pipeline_lib.reporting.comparisons import Difference
-from pipeline_lib.reporting.curves import alignment_charts, mean_recall_sum
-from pipeline_lib.reporting.gallery import queries_each, spread
-from pipeline_lib.reporting.graph import direct, levels, stage_graph
-from pipeline_lib.reporting.results import TASKS, read_results
-from pipeline_lib.reporting.svg import Estimate, interval_chart, line_chart, round_ticks
-from pipeline_lib.reporting.tables import Table, latex_table, markdown_table
-from pipeline_lib.reporting.task_tables import kind_table, mean_over_seeds, mixed_table, sts_table
-from pipeline_lib.reporting.verdicts import chance, sentence, verdicts
+from pipeline_lib.reporting.figure_tables import figure_tables
+from pipeline_lib.reporting.figures import figures
+from pipeline_lib.reporting.page.charts import mean_recall_sum, word_translation_charts
+from pipeline_lib.reporting.page.gallery import queries_each, spread
+from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
+from pipeline_lib.reporting.results import read_results
+from pipeline_lib.reporting.table import Table, latex_table, markdown_table
+from pipeline_lib.reporting.verdicts import chance, verdicts
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
@@ -93,7 +92,7 @@ def test_page_is_well_formed_and_its_links_lead_somewhere(page):
     links = [link for link in page.attributes("href") if link != "data:,"]
     assert sorted(links) == sorted(f"#{name}" for name in ids)
     assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
-            "training", "graph", "method"} == set(ids)  # fmt: skip
+            "training", "method"} == set(ids)  # fmt: skip
 
 
 def test_page_loads_nothing_and_names_no_place_or_time(page, html, study):
@@ -115,15 +114,15 @@ def test_equal_inputs_give_equal_bytes(study, tmp_path, monkeypatch):
     write_study(tmp_path)
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
-    for folder in ("data/report", "metrics/tables"):
-        for path in (study / folder).iterdir():
+    for folder in ("data/report", "results", "results/tables"):
+        for path in (study / folder).glob("*.*"):
             assert (tmp_path / folder / path.name).read_bytes() == path.read_bytes()
 
 
 def test_first_screen_says_who_won_and_by_how_much(study, page):
     sums = {}
     for name in CHANCES:
-        text = (study / f"metrics/recipes/{name}/retrieval.json").read_text()
+        text = (study / f"metrics/recipes/{name}/scores/retrieval.json").read_text()
         per_seed = YAML(typ="safe").load(text)["per_seed"].values()
         for language in ("en", "de"):
             found = [seed[language]["sum_of_recalls"] for seed in per_seed if language in seed]
@@ -152,7 +151,7 @@ def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked
     settings.recipes["mlmme_b100"] |= {"dataset": "world_machine"}
     settings.pools["de"] = ranked
     monkeypatch.chdir(study)
-    summary = read_results(settings, Path("params.yaml"), Path("dvc.yaml")).summary
+    summary = read_results(settings).summary
     datasets = summary.groupby("recipe")["dataset"].unique()
     assert datasets["mlmme_b100"].tolist() == [dataset]
     assert datasets["kadar_en"].tolist() == ["world"]
@@ -160,8 +159,9 @@ def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked
 
 def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
-    for kind in ("metrics/recipes/{}/images.csv", "metrics/recipes/{}/retrieval.json"):
-        shutil.copy(tmp_path / kind.format("mlmme_b050"), tmp_path / kind.format("mlmme_b100"))
+    homes = [tmp_path / f"metrics/recipes/{name}/scores" for name in ("mlmme_b050", "mlmme_b100")]
+    for file in ("images.csv", "retrieval.json"):
+        shutil.copy(homes[0] / file, homes[1] / file)
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
     words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
@@ -170,11 +170,11 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("low", "p", "verb"),
-    [(0.2, 0.07, "leads"), (-0.2, 0.03, "leads"), (0.2, 0.03, "wins")],
+    ("low", "p", "certain"),
+    [(0.2, 0.07, False), (-0.2, 0.03, False), (0.2, 0.03, True)],
     ids=["the test says chance", "the interval says chance", "both are convinced"],
 )
-def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, verb, monkeypatch):
+def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, certain, monkeypatch):
     monkeypatch.setattr(
         "pipeline_lib.reporting.verdicts.difference",
         lambda *_: Difference(difference=9.0, low=low, high=38.5, p=p),
@@ -183,15 +183,12 @@ def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, verb, m
             for name, points in (("mule", 50.0), ("embn_de", 41.0))]  # fmt: skip
     retrieval = load_settings(ROOT / "params.yaml").evaluations.retrieval
     (found,) = verdicts(pd.DataFrame(rows), {}, retrieval)
-    words = "".join(child for child in sentence(found) if isinstance(child, str))
-    assert found.lead.certain == (verb == "wins")
-    assert words.startswith(f" {verb} by 9.0 over ")
-    assert ("which may be chance" in words) == (verb == "leads")
+    assert (found.lead.points, found.lead.certain) == (9, certain)
 
 
 def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "metrics/recipes/mlmme_b100/images.csv").unlink()
+    (tmp_path / "metrics/recipes/mlmme_b100/scores/images.csv").unlink()
     (tmp_path / "data/queries/mlmme_b100.parquet").unlink()
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
@@ -206,7 +203,7 @@ def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_pa
 def test_hits_that_do_not_add_up_to_the_scores_are_named(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     for name in ("kadar_en", "mlmme_b100"):
-        path = tmp_path / f"metrics/recipes/{name}/images.csv"
+        path = tmp_path / f"metrics/recipes/{name}/scores/images.csv"
         hits = read_hits(path)
         hits.assign(image_to_text=hits["image_to_text"] // 2).to_csv(path, index=False)
     monkeypatch.chdir(tmp_path)
@@ -260,7 +257,7 @@ def test_ticks_are_even_and_enclose_the_range(low, span, about):
 
 def test_dots_stand_at_their_values_within_their_intervals():
     rows = [Estimate("a", 30, 20, 40, True), Estimate("b", 10, 0, 15, False)]
-    chart = interval_chart("", rows, 0, 40)
+    chart = fromstring(interval_chart("", rows, 0, 40))
     dots = [float(dot.get("cx")) for dot in chart.iter("circle")]
     whiskers = [
         (float(w.get("x1")), float(w.get("x2")))
@@ -275,7 +272,8 @@ def test_dots_stand_at_their_values_within_their_intervals():
 
 
 def test_curves_leave_out_what_is_not_known():
-    chart = line_chart("", [("x", [0, 50, 100], [0.0, np.nan, 10.0])], [0, 10], 100, [(100, 10)])
+    curve = "x", [0, 50, 100], [0.0, np.nan, 10.0]
+    chart = fromstring(line_chart("", [curve], [0, 10], 100, [(100, 10)]))
     (curve,) = chart.iter("polyline")
     first, last = (tuple(map(float, point.split(","))) for point in curve.get("points").split())
     (dot,) = chart.iter("circle")
@@ -290,12 +288,13 @@ TABLE = Table("t", "50 % of it", ["a_b", "n"], [["x|y", "1"], ["β & γ", "2 ± 
 
 def test_words_are_drawn_over_training_where_their_translations_are_known(study, monkeypatch):
     monkeypatch.chdir(study)
-    results = read_results(load_settings(), Path("params.yaml"), Path("dvc.yaml"))
-    (figure,) = alignment_charts(results)
-    assert "kadar_en" in "".join(figure.itertext())
+    results = read_results(load_settings())
+    (figure,) = word_translation_charts(results)
+    assert figure.title == "kadar_en"
+    chart = fromstring(figure.charts[0])
     seeds = results.recipes["kadar_en"].seeds
-    words, recall = list(figure.iter("polyline"))[:2]
-    assert len(list(figure.iter("polyline"))) == 2 * len(seeds)
+    words, recall = list(chart.iter("polyline"))[:2]
+    assert len(list(chart.iter("polyline"))) == 2 * len(seeds)
     assert "second" in recall.get("class")
     heights = [
         [float(point.split(",")[1]) for point in curve.get("points").split()]
@@ -310,6 +309,7 @@ def test_words_are_drawn_over_training_where_their_translations_are_known(study,
 
 def test_markdown_keeps_cells_apart():
     assert markdown_table(TABLE).splitlines() == [
+        "**50 % of it**", "",
         "| a_b | n |", "| --- | ---: |", r"| x\|y | 1 |", "| β & γ | **2 ± 1** |",
     ]  # fmt: skip
 
@@ -324,17 +324,17 @@ def test_latex_escapes_and_has_as_many_columns_as_the_table():
 
 
 def test_every_table_is_exported_and_bold_is_the_best(study):
-    names = {path.name for path in (study / "metrics/tables").iterdir()}
-    stems = {"retrieval", "languages", "models", "pseudopairs", "sts", "comparison_beta"}
+    names = {path.name for path in (study / "results/tables").iterdir()}
+    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "comparison_beta"}
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
-    lines = (study / "metrics/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[2:]
+    lines = (study / "results/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[4:]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert [row[:2] for row in rows] == [
         ["mlmme_b050", "en"], ["mlmme_b050", "de"], ["mlmme_b100", "en"], ["mlmme_b100", "de"],
         ["kadar_en", "en"],
     ]  # fmt: skip
-    assert [row[2].startswith("**") for row in rows] == [False, False, True, True, False]
-    assert "±" in rows[4][2]
+    assert [row[3].startswith("**") for row in rows] == [False, False, True, True, False]
+    assert "±" in rows[4][3]
 
 
 PRINTED = """\
@@ -350,48 +350,52 @@ def test_papers_figures_stand_below_ours(study, tmp_path, monkeypatch):
     (tmp_path / "published.csv").write_text(f"{header}\n{PRINTED}", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
-    lines = Path("metrics/tables/published.md").read_text(encoding="utf-8").splitlines()[2:]
+    lines = Path("results/tables/published.md").read_text(encoding="utf-8").splitlines()[4:]
     rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines]
     assert [row[:3] for row in rows] == [
         ["mlmme_b100", "de", words] for words in ("ours", "calixto2017, table 1", "difference")
     ]
-    assert (rows[1][6], rows[1][9]) == ("12.5", "300.0")
-    assert [rows[1][n] for n in (3, 4, 5, 7, 8)] == ["–"] * 5
-    for column in (6, 9):
+    assert (rows[1][7], rows[1][11]) == ("12.5", "300.0")
+    assert [rows[1][n] for n in (3, 4, 5, 6, 8, 9, 10, 12)] == ["–"] * 8
+    for column in (7, 11):
         ours, theirs, difference = (float(row[column]) for row in rows)
         assert difference == pytest.approx(ours - theirs, abs=0.101)
-    (line,) = Path("metrics/tables/published_tasks.md").read_text(encoding="utf-8").splitlines()[2:]
+    (line,) = Path("results/tables/published_tasks.md").read_text(encoding="utf-8").splitlines()[4:]
     assert line == (
-        "| mlmme_b100 | sts, sts2014 | all | calixto2017, table 2 | 0.500 | 0.400 | +0.100 |"
+        "| mlmme_b100 | sts | sts2014 | all | calixto2017, table 2 | 0.500 | 0.400 | +0.100 |"
     )
     words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
     assert "Beside the papers" in words
 
 
 def test_model_table_has_the_updates_whose_weights_were_kept(study):
-    text = (study / "metrics/tables/models.md").read_text(encoding="utf-8")
+    text = (study / "results/tables/models.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "kadar_en" in line)
     assert (
         row == "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 | 500, 500 | 300, 300 | 5.0, 5.0 |"
     )
 
 
-def test_scores_of_tasks_are_means_over_seeds():
-    seeds = [
-        {"a": {"r1": 10, "r1_interval": [0, 20]}, "b": 1},
-        {"a": {"r1": 20, "r1_interval": [10, 30]}},
-    ]
-    mean = mean_over_seeds(seeds)
-    assert mean["a"]["r1"] == 15
-    assert mean["a"]["r1_interval"].tolist() == [5, 25]
-    assert set(mean) == {"a"}
+def tables(reports, best=()):
+    """Return the tables of some reports, whose recipes are of one paper and data set."""
+    frame = figures(reports).assign(paper="one", dataset="world")
+    return {table.name: table for table in figure_tables(frame, best) if table}
 
 
 def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
     scored = {"all": {"pearson": 0.5, "pearson_interval": [0.4, 0.6], "n_pairs": 1200}}
-    table = sts_table({"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}})
-    assert table.rows == [["two", "set", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]]
-    assert sts_table({"one": {"reason": "none"}}) is None
+    reports = {"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}}
+    assert tables({"sts": reports})["sts"].rows == [
+        ["two", "set", "1", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]
+    ]
+    assert tables({"sts": {"one": {"reason": "none"}}}) == {}
+
+
+def test_a_task_that_reporting_does_not_know_has_a_table_of_all_its_figures():
+    scores = {"en": {"images": {"entropy": 2.0, "entropy_interval": [1.0, 3.0]}}}
+    table = tables({"novel_task": {"one": {"per_seed": {"1": scores}}}})["novel_task"]
+    assert table.header == ["recipe", "item", "seeds", "images entropy"]
+    assert table.rows == [["one", "en", "1", "2.0 (1.0–3.0)"]]
 
 
 def scored_sets(**pearsons):
@@ -409,7 +413,7 @@ def test_the_best_is_the_best_of_those_that_were_tested_alike():
         "two": scored_sets(a=(0.6, 98), b=(0.7, 50), c=(0.2, 200)),
         "few": scored_sets(a=(0.9, 10)),
     }
-    table = sts_table(reports)
+    table = tables({"sts": reports})["sts"]
     bold = {(*table.rows[row][:2], table.header[column]) for row, column in table.best}
     assert bold == {("two", "a", "Pearson"), ("one", "b", "Pearson")}
 
@@ -420,62 +424,24 @@ def test_mixed_pools_show_the_language_that_comes_first():
         return recalls | {"first_language": {"en": share, "de": 100 - share}}
 
     report = {"mixed": {"1": seed(70.0), "2": seed(80.0)}, "per_seed": {}}
-    table = mixed_table({"one": {"per_seed": {}}, "two": report})
+    table = tables({"retrieval": {"one": {"per_seed": {}}, "two": report}})["mixed"]
     assert table.header[-2:] == ["first in en %", "first in de %"]
-    assert table.rows == [["two", "en de", "75.0 (74.0–76.0)", "50.0", "60.0", "75.0", "25.0"]]
-    assert mixed_table({"one": {"per_seed": {}}}) is None
+    assert table.rows == [
+        ["two", "en de", "2", "75.0 ± 7.1 (74.0–76.0)", "50.0 ± 0.0", "60.0 ± 0.0",
+         "75.0 ± 7.1", "25.0 ± 7.1"]
+    ]  # fmt: skip
 
 
 def test_bins_of_captions_are_readable():
     scores = {"r1": 1.0, "r5": 2.0, "r10": 3.0, "n_queries": 4}
     kinds = {"caption_length": {"-7": scores, "8-11": scores, "12": scores, "13-": scores}}
-    table = kind_table({"one": {"per_seed": {"1": {"en": kinds}}}}, [("one", "en")])
-    assert [row[1] for row in table.rows] == [
+    reports = {"probes": {"one": {"per_seed": {"1": {"en": kinds}}}}}
+    assert [row[1] for row in tables(reports, [("one", "en")])["kinds"].rows] == [
         "tokens ≤ 7",
         "tokens 8–11",
         "tokens 12",
         "tokens ≥ 13",
     ]
-
-
-def test_tasks_are_those_that_are_reported():
-    assert set(TASKS) == set(REPORTS)
-
-
-@pytest.fixture(scope="module")
-def stages():
-    blocks, params = (
-        YAML(typ="safe").load((ROOT / name).read_text(encoding="utf-8"))
-        for name in ("dvc.yaml", "params.yaml")
-    )
-    return stage_graph(blocks["stages"], params)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # DVC's own
-def test_graph_is_the_one_that_dvc_sees(stages, tmp_path):
-    for name in ("dvc.yaml", "params.yaml"):
-        shutil.copy(ROOT / name, tmp_path)
-    graph = Repo.init(str(tmp_path), no_scm=True).index.graph
-    graph.remove_node(next(stage for stage in graph if stage.name == "code"))
-    names = {stage.name.split("@")[0] for stage in graph}
-    assert {stage.name for stage in stages} == names
-    assert sum(stage.instances for stage in stages) == len(graph)
-    seen = {tuple(stage.name.split("@")[0] for stage in edge) for edge in graph.edges}
-    ours = {(stage.name, other) for stage in stages for other in stage.reads | stage.reads_back}
-    assert ours == {(reader, source) for reader, source in seen if reader != source}
-
-
-def test_stages_stand_below_what_they_read(stages):
-    rows = levels(stages)
-    assert all(rows[name] < rows[stage.name] for stage in stages for name in stage.reads)
-    edges = set(direct(stages))
-    assert edges <= {(name, stage.name) for stage in stages for name in stage.reads}
-    reachable = {stage.name: {stage.name} for stage in stages}
-    for stage in stages:
-        for source, target in edges:
-            if target == stage.name:
-                reachable[target] |= reachable[source]
-    assert all(stage.reads <= reachable[stage.name] for stage in stages)
 
 
 MEASURE = """<script>
