@@ -9,12 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.evaluation.retrieval.sentences import PROTOCOLS
 from pipeline_lib.reporting.figures import MIXED, RECALLS, TRANSLATED, retrieval_figures
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import Table, number
-
-PROTOCOLS = ("first", "exact")
-"""Of evaluation.retrieval.sentences."""
 
 _KINDS = {"caption_length": "tokens", "rarest_word": "rarest word seen"}
 _SUMS = "sum_of_recalls"
