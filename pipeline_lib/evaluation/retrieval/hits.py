@@ -38,7 +38,7 @@ def image_hits(queries: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_hits(path: Path) -> pd.DataFrame:
-    """Read the hits of a recipe from metrics/recipes/<recipe>/images.csv."""
+    """Read the hits of a recipe from metrics/recipes/<recipe>/scores/images.csv."""
     return pd.read_csv(path, dtype={"language": str, "image_id": str}, keep_default_na=False)
 
 
