@@ -54,8 +54,8 @@ def small_world(params: dict) -> dict:
     sizes["parallel"] = {"train": 400, "val": 20, "test": 20}
     first = {section: dict([next(iter(params[section].items()))]) for section in _FIRST_ONLY}
     pairs = {row["pairs"] for row in rows.values()}
-    evaluations = {**params["evaluations"], "comparisons": {}}
-    evaluations["alignment"] = {**evaluations["alignment"], "lexicon": "none"}
+    evaluations = {**params["evaluations"]}
+    evaluations["word_translation"] = {**evaluations["word_translation"], "lexicon": "none"}
     return {
         **params,
         **first,
@@ -69,6 +69,7 @@ def small_world(params: dict) -> dict:
             for name, row in first["translators"].items()
         },
         "evaluations": evaluations,
+        "comparisons": {},
         "recipes": {
             "kadar_en": {**rows["kadar_en"], **every, "max_epochs": 8, "seeds": [1, 2]},
             "mlmme_machine": {**rows["mlmme_machine"], **every, "max_epochs": 12},

@@ -20,7 +20,7 @@ LIKE_IMAGES, LIKE_CAPTIONS = 0.15, 1.5
 
 def ranks(device: torch.device, sizes: Sizes, seconds: float) -> Row:
     """Rank all captions for each image and all images for each caption, as evaluation does."""
-    from pipeline_lib.evaluation.ranking import bidirectional_ranks
+    from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
 
     images, captions, index = (side.cpu().numpy() for side in _images_and_captions(device, sizes))
 

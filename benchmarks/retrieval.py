@@ -17,7 +17,7 @@ import click
 import numpy as np
 
 from benchmarks.measuring import measure, save_vectors, set_threads, unit_vectors_on_grid
-from pipeline_lib.evaluation.ranking import bidirectional_ranks
+from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
 
 Ranks = tuple[np.ndarray, np.ndarray]
 """Image-to-text ``[images]`` and text-to-image ``[captions]``."""

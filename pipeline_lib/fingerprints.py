@@ -34,7 +34,9 @@ def stage_code(stage: str, described: Iterable[str] = ()) -> str:
 def fingerprints(
     starts: Iterable[Path], root: Path, left_out: frozenset[Path] = frozenset()
 ) -> str:
-    """Return a line ``digest  module`` for each of our modules that some modules import.
+    """Return a line ``digest  file`` for each of our modules that some modules import.
+
+    Files in a folder ``templates`` beside a module belong to it.
 
     Args:
         starts: The first modules; they have lines as well.
@@ -44,8 +46,10 @@ def fingerprints(
     Raises:
         ValueError: A module has a relative import, which is not followed.
     """
-    modules = sorted(imported_closure(starts, root, left_out))
-    return "".join(f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in modules)
+    modules = imported_closure(starts, root, left_out)
+    templates = {file for module in modules for file in module.parent.glob("templates/*")}
+    files = sorted(modules | templates)
+    return "".join(f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in files)
 
 
 def imported_closure(
@@ -84,6 +88,8 @@ def _imported_names(node: ast.AST, path: Path) -> Iterator[str]:
 
 @cache
 def _digest(path: Path) -> str:
+    if path.suffix != ".py":
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     return hashlib.sha256(json.dumps(_meaning(_parsed(path))).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Score one recipe in every task: retrieval, translation, STS, word alignment, and its probes."""
+"""Score one recipe in every task of evaluation.tasks."""
 
 from pathlib import Path
 
@@ -7,14 +7,14 @@ import click
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.queries import write_queries
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.evaluated import Evaluated
-from pipeline_lib.evaluation.hits import image_hits
-from pipeline_lib.evaluation.queries import query_table
-from pipeline_lib.evaluation.report_text import to_json
-from pipeline_lib.evaluation.reports import REPORTS
-from pipeline_lib.evaluation.sts import read_scored_pairs
+from pipeline_lib.evaluation.retrieval.hits import image_hits
+from pipeline_lib.evaluation.retrieval.queries import query_table
+from pipeline_lib.evaluation.similarity.sts import read_scored_pairs
+from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import load_settings
@@ -24,15 +24,16 @@ from pipeline_lib.training.examples import join_features
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/recipes/NAME/TASK.json of every task, images.csv, data/queries/NAME.parquet."""
+    """Write TASK.json and images.csv in metrics/reports/recipes/NAME/scores, data/queries/NAME.parquet."""
     run = _evaluated(name)
     queries = query_table(run.ranked, run.scores)
     write_queries(queries, Path(f"data/queries/{name}.parquet"))
-    with publish(Path(f"metrics/recipes/{name}/images.csv")) as path:
-        image_hits(queries).to_csv(path, index=False)
-    for task, report in REPORTS.items():
-        with publish(Path(f"metrics/recipes/{name}/{task}.json")) as path:
-            path.write_text(to_json(report(run)), encoding="utf-8")
+    reports = {task: report(run) for task, report in TASKS.items()}
+    with publish(Path(f"metrics/reports/recipes/{name}/scores")) as folder:
+        folder.mkdir()
+        image_hits(queries).to_csv(folder / "images.csv", index=False)
+        for task, report in reports.items():
+            write_report(report, folder / f"{task}.json")
 
 
 def _evaluated(name: str) -> Evaluated:
@@ -72,7 +73,7 @@ def _evaluated(name: str) -> Evaluated:
         captions=captions,
         pairs=read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet")),
         scored=scored,
-        lexicon=read_lexicon(Path(f"data/lexicons/{evaluations.alignment.lexicon}.parquet")),
+        lexicon=read_lexicon(Path(f"data/lexicons/{evaluations.word_translation.lexicon}.parquet")),
     )
 
 

@@ -1,14 +1,13 @@
 """Score a translator on the validation and test sentences of its data set; list its n best."""
 
-import json
 from pathlib import Path
 
 import click
 
+from pipeline_lib.contract.reports import read_report, write_report
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.evaluation.nbest import write_nbest
-from pipeline_lib.evaluation.report_text import to_json
+from pipeline_lib.evaluation.reranking.nbest import write_nbest
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -23,7 +22,7 @@ SPLITS = ("val", "test")
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/translators/NAME.json; data/nbest/NAME: SPLIT.nbest, SPLIT.tsv with ids."""
+    """Write metrics/reports/translators/NAME.json; data/nbest/NAME: SPLIT.nbest, SPLIT.tsv with ids."""
     settings = load_settings()
     recipe = choose(settings.translators, name, "translator")
     target = recipe.target_language
@@ -40,12 +39,11 @@ def main(name: str) -> None:
             write_nbest(lists, folder / f"{split}.nbest")
             ids = rows[["source_id", "target_id", "image_id"]]
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
-    training = json.loads((home / "training.json").read_text(encoding="utf-8"))
+    training = read_report(home / "training.json")
     images = read_images(Path(f"data/images/{recipe.exclude_images}.parquet"))
     unseen = without_images(pairs, evaluation_images(images))
     quality = measure(translator, unseen, **settings.evaluations.retrieval.bootstrap)
-    with publish(Path(f"metrics/translators/{name}.json")) as path:
-        path.write_text(to_json({**training, "quality": quality}), encoding="utf-8")
+    write_report({**training, "quality": quality}, Path(f"metrics/reports/translators/{name}.json"))
 
 
 if __name__ == "__main__":

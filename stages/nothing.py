@@ -21,15 +21,10 @@ def main() -> None:
     write_word_vectors(empty_word_vectors(), Path("data/word_vectors/random.h5"))
     write_lexicon(empty_lexicon(), Path("data/lexicons/none.parquet"))
     write_no_facts(Path("data/facts/none.jsonl"))
-    for path, text in (
-        ("data/models/none", "No model: training starts from weights drawn at random.\n"),
-        ("data/translators/none", "No translator.\n"),
-        ("data/rerankings/none", "No re-ranked translations.\n"),
-        ("data/translated_queries/none", "No translated queries.\n"),
-    ):
-        with publish(Path(path)) as folder:
-            folder.mkdir()
-            (folder / "README").write_text(text)
+    with publish(Path("data/models/none")) as folder:
+        folder.mkdir()
+        text = "No model: training starts from weights drawn at random.\n"
+        (folder / "README").write_text(text)
 
 
 if __name__ == "__main__":

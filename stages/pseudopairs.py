@@ -25,7 +25,7 @@ from pipeline_lib.synthesis.pseudopairs import borrow, match_captions, training_
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/pairs/NAME.parquet and metrics/pseudopairs/NAME.json."""
+    """Write data/pairs/NAME.parquet and metrics/reports/pseudopairs/NAME.json."""
     chosen = choose(load_settings().pseudopairs, name, "pseudopair set")
     sides = (chosen.images_of, chosen.captions_of)
     borrowing, lent = (training_captions(_read(side.pairs), side) for side in sides)
@@ -46,7 +46,7 @@ def main(name: str) -> None:
     }
     tables = [table for table in (_read(chosen.plus), pseudopairs) if len(table)]
     write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
-    with publish(Path(f"metrics/pseudopairs/{name}.json")) as path:
+    with publish(Path(f"metrics/reports/pseudopairs/{name}.json")) as path:
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

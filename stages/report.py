@@ -1,29 +1,36 @@
-"""Write the report of a study: one HTML page, and its tables as Markdown and LaTeX."""
+"""Write the results of a study: frames as CSV, tables as Markdown and LaTeX, and one HTML page."""
 
+import json
 from pathlib import Path
 
 import click
 
 from pipeline_lib.publishing import publish
-from pipeline_lib.reporting.report import report_page, report_tables
-from pipeline_lib.reporting.results import read_results, read_shown
-from pipeline_lib.reporting.tables import FILES
-from pipeline_lib.settings.study import PARAMS, load_settings
+from pipeline_lib.reporting.page.gallery import galleries
+from pipeline_lib.reporting.page.page import report_page
+from pipeline_lib.reporting.results import read_results
+from pipeline_lib.reporting.summary import headline
+from pipeline_lib.reporting.table import FILES
+from pipeline_lib.settings.study import load_settings
 
 
 @click.command(help=__doc__)
 def main() -> None:
-    """Write data/report/index.html and metrics/tables."""
-    results = read_results(load_settings(), PARAMS, Path("dvc.yaml"))
-    page = report_page(results, read_shown(results))
+    """Write metrics/results/*.csv, summary.json and tables/, and data/report/index.html."""
+    results = read_results(load_settings())
+    page = report_page(results, galleries(results))
     with publish(Path("data/report")) as folder:
         folder.mkdir()
         (folder / "index.html").write_text(page, encoding="utf-8")
-    with publish(Path("metrics/tables")) as folder:
-        folder.mkdir()
-        for table in report_tables(results):
+    with publish(Path("metrics/results")) as folder:
+        (folder / "tables").mkdir(parents=True)
+        text = json.dumps(headline(results.summary), indent=1) + "\n"
+        (folder / "summary.json").write_text(text, encoding="utf-8")
+        for name, frame in results.frames.items():
+            frame.round(4).to_csv(folder / f"{name}.csv", index=False)
+        for table in results.tables.values():
             for ending, form in FILES.items():
-                (folder / f"{table.name}.{ending}").write_text(form(table), encoding="utf-8")
+                (folder / f"tables/{table.name}.{ending}").write_text(form(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,16 +7,16 @@ import click
 import pandas as pd
 
 from pipeline_lib.contract.features import read_features
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
-from pipeline_lib.evaluation.meteor import check_meteor
-from pipeline_lib.evaluation.nbest import read_nbest
-from pipeline_lib.evaluation.nbest_similarities import (
+from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
+from pipeline_lib.evaluation.reranking.nbest import read_nbest
+from pipeline_lib.evaluation.reranking.report import Lists, rerank
+from pipeline_lib.evaluation.reranking.similarities import (
     check_lists,
     with_images,
     with_similarities,
 )
-from pipeline_lib.evaluation.report_text import to_json
-from pipeline_lib.evaluation.reranking_report import Lists, rerank
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -26,7 +26,7 @@ from pipeline_lib.settings.study import load_settings
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/rerankings/NAME.json, and what came first in data/rerankings/NAME."""
+    """Write metrics/reports/rerankings/NAME.json, and what came first in data/rerankings/NAME."""
     settings = load_settings()
     chosen = choose(settings.rerankings, name, "reranking")
     translator = settings.translators[chosen.translator]
@@ -69,8 +69,7 @@ def main(name: str) -> None:
         for split, (_, rows) in found.items():
             ids = rows[["source_id", "target_id", "image_id", "reference"]].assign(**best[split])
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONE)
-    with publish(Path(f"metrics/rerankings/{name}.json")) as path:
-        path.write_text(to_json(report), encoding="utf-8")
+    write_report(report, Path(f"metrics/reports/rerankings/{name}.json"))
 
 
 if __name__ == "__main__":

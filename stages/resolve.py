@@ -17,7 +17,6 @@ def main() -> None:
     settings = load_settings()
     chosen = settings.model_dump(mode="json")
     evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
-    del evaluation["comparisons"]  # which the report makes
     texts = {
         **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
         **{

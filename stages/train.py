@@ -33,7 +33,7 @@ from pipeline_lib.training.seeds import side_by_side
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/models/NAME, metrics/recipes/NAME/training.csv and model.json."""
+    """Write data/models/NAME, metrics/reports/recipes/NAME/training.csv and model.json."""
     settings = load_settings()
     recipe = settings.recipe(name)
     extractor = settings.extractors[recipe.features]
@@ -81,11 +81,11 @@ def main(name: str) -> None:
         for _ in on_all_cores(train_seed, enumerate(recipe.seeds), side_by_side(recipe)):
             pass
     kept = [resume / f"seed-{seed}" for seed in recipe.seeds]
-    curve = Path(f"metrics/recipes/{name}/training.csv")
+    curve = Path(f"metrics/reports/recipes/{name}/training.csv")
     with publish(curve) as path:
         histories = [pd.read_csv(folder / "training.csv") for folder in kept]
         pd.concat(histories).to_csv(path, index=False)
-    with publish(Path(f"metrics/recipes/{name}/model.json")) as path:
+    with publish(Path(f"metrics/reports/recipes/{name}/model.json")) as path:
         shutil.copyfile(kept[0] / "model.json", path)
     keep_until_recorded(resume, [curve])
 

@@ -8,9 +8,9 @@ import click
 import pandas as pd
 import torch
 
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.evaluation.report_text import to_json
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
 from pipeline_lib.settings.strict import choose
@@ -30,7 +30,7 @@ from pipeline_lib.training.translation_batches import encode_pairs
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/translators/NAME and metrics/translators/NAME.csv."""
+    """Write data/translators/NAME and metrics/reports/translators/NAME.csv."""
     settings = load_settings()
     recipe = choose(settings.translators, name, "translator")
     inputs = [
@@ -63,8 +63,8 @@ def main(name: str) -> None:
             "precision": translator.precision,
             "updates": history[-1]["update"],
         }
-        (folder / "training.json").write_text(to_json(training), encoding="utf-8")
-    curve = Path(f"metrics/translators/{name}.csv")
+        write_report(training, folder / "training.json")
+    curve = Path(f"metrics/reports/translators/{name}.csv")
     with publish(curve) as path:
         pd.DataFrame(history).to_csv(path, index=False)
     keep_until_recorded(resume, [curve])

@@ -6,15 +6,14 @@ import click
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.queries import write_queries
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.evaluation.embedding import embed_evaluated
-from pipeline_lib.evaluation.pools import rank_pools
-from pipeline_lib.evaluation.queries import query_table
-from pipeline_lib.evaluation.report_text import to_json
-from pipeline_lib.evaluation.retrieval import summarise
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.pools import rank_pools
+from pipeline_lib.evaluation.retrieval.queries import query_table
+from pipeline_lib.evaluation.retrieval.recalls import summarise
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
@@ -22,7 +21,7 @@ from pipeline_lib.settings.study import load_settings
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/translated_queries/NAME.json and data/translated_queries/NAME.parquet."""
+    """Write metrics/reports/translated_queries/NAME.json and data/translated_queries/NAME.parquet."""
     settings = load_settings()
     chosen = choose(settings.translated_queries, name, "entry of translated_queries")
     retrieval, seeds = settings.evaluations.retrieval, settings.recipe(chosen.recipe).seeds
@@ -53,8 +52,7 @@ def main(name: str) -> None:
             for seed, pools in ranked.items()
         },
     }
-    with publish(Path(f"metrics/translated_queries/{name}.json")) as path:
-        path.write_text(to_json(report), encoding="utf-8")
+    write_report(report, Path(f"metrics/reports/translated_queries/{name}.json"))
 
 
 if __name__ == "__main__":

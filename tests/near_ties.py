@@ -35,9 +35,9 @@ def whole_products(a, b):
 def arrays_found(images, captions, index):
     """Return what evaluation finds by numpy alone."""
     from pipeline_lib.evaluation.probes import hub_counts
-    from pipeline_lib.evaluation.ranking import bidirectional_ranks
-    from pipeline_lib.evaluation.scores import SCORES
-    from pipeline_lib.evaluation.word_ranks import neighbourhood_density, unit_rows
+    from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
+    from pipeline_lib.evaluation.retrieval.scores import SCORES
+    from pipeline_lib.evaluation.words.ranks import neighbourhood_density, unit_rows
 
     found = {}
     for name, scores in SCORES.items():

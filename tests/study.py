@@ -10,8 +10,8 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import write_captions, write_images
-from pipeline_lib.evaluation.hits import image_hits
-from pipeline_lib.evaluation.retrieval import RetrievalRanks, summarise
+from pipeline_lib.evaluation.retrieval.hits import image_hits
+from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES, PER_IMAGE = 24, 3
@@ -23,8 +23,7 @@ TEXT = "<script>alert('&');</script> | a_b"
 
 
 def write_study(folder):
-    """Write a study into an empty folder, with the root study's graph."""
-    (folder / "dvc.yaml").write_bytes((ROOT / "dvc.yaml").read_bytes())
+    """Write a study into an empty folder."""
     (folder / "published.csv").write_bytes((ROOT / "published.csv").read_bytes())
     yaml = YAML(typ="safe")
     params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
@@ -33,7 +32,7 @@ def write_study(folder):
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
-    params["evaluations"]["comparisons"] = {"beta": beta}
+    params["comparisons"] = {"beta": beta}
     params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
@@ -79,8 +78,8 @@ def _images(folder):
 
 
 def _write_recipe(folder, name, row, captions, chance, generator):
-    home = folder / "metrics/recipes" / name
-    home.mkdir(parents=True)
+    home = folder / "metrics/reports/recipes" / name
+    (home / "scores").mkdir(parents=True)
     tables, per_seed = [], {}
     for seed in row["seeds"]:
         for language in row["languages"]:
@@ -90,14 +89,14 @@ def _write_recipe(folder, name, row, captions, chance, generator):
             per_seed.setdefault(str(seed), {})[language] = _scores(table)
     queries = pd.concat(tables)
     write_queries(queries, folder / f"data/queries/{name}.parquet")
-    image_hits(queries).to_csv(home / "images.csv", index=False)
+    image_hits(queries).to_csv(home / "scores/images.csv", index=False)
     pools = dict.fromkeys(row["languages"], "caption")
     absent = {"reason": "not in this test"}
-    reports = {task: absent for task in ("translation", "alignment", "probes")}
+    reports = {task: absent for task in ("sentence_retrieval", "word_translation", "probes")}
     reports["retrieval"] = {"split": "test", "pools": pools, "per_seed": per_seed}
     reports["sts"] = {"per_seed": {str(seed): {"sts2014": _sts(chance)} for seed in row["seeds"]}}
     for task, report in reports.items():
-        (home / f"{task}.json").write_text(json.dumps(report))
+        (home / f"scores/{task}.json").write_text(json.dumps(report))
     (home / "model.json").write_text(json.dumps({"parameters": {"all": 2_500_000, "words": 10}}))
     _training(row, aligned=name == "kadar_en").to_csv(home / "training.csv", index=False)
 
@@ -144,7 +143,7 @@ def _training(row, aligned):
                 "mean_rank": [9, 7, 3, 5, 6],
                 "recall_sum_world_en": [100, 300, 500, 400, 300],
                 "image_to_text_r1_world_en": [10, 20, 30, 25, 20],
-                **({"word_p1_en_de": [80, 70, 60, 50, 40]} if aligned else {}),
+                **({"word_translation_p1_en_de": [80, 70, 60, 50, 40]} if aligned else {}),
                 "seed": seed,
             }
         )
@@ -153,7 +152,7 @@ def _training(row, aligned):
 
 
 def _write_pseudopairs(folder):
-    home = folder / "metrics/pseudopairs"
+    home = folder / "metrics/reports/pseudopairs"
     home.mkdir()
     report = {
         "similarities": {"pairs": 70, "cosine_quartiles": [0.1, 0.2, 0.3]},

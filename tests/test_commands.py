@@ -42,7 +42,7 @@ OF_AN_EVALUATION = "uv run dvc exp run -S evaluations.retrieval.bootstrap_sample
 A_STUDY = "cd studies/flickr8k && uv run dvc repro"
 GRAPH = "python tests/graph.py"
 DAG = "dvc dag"
-TABLES = "python -m pipeline_lib.reporting.readme"
+TABLES = "python -m pipeline_lib.reporting.pages"
 
 BY_CI = {
     "pip install uv && uv run dvc repro": ["pip install --quiet uv", "uv run dvc repro"],
@@ -76,18 +76,18 @@ from ruamel.yaml import YAML
 params = YAML(typ="safe").load(Path("params.yaml").read_text(encoding="utf-8"))
 rows = {name: params["papers"][row["paper"]] | row for name, row in params["recipes"].items()}
 made_up = {name: zlib.crc32(repr(row).encode()) % 6000 / 10 for name, row in rows.items()}
-for folder in ("data", "metrics"):
+for folder in ("data", "results"):
     Path(folder).mkdir(exist_ok=True)
 Path("data/models").write_text(json.dumps(rows))
-Path("metrics/summary.json").write_text(json.dumps(made_up, indent=1))
+Path("metrics/results/summary.json").write_text(json.dumps(made_up, indent=1))
 lines = ["recipe,sum_of_recalls", *(f"{name},{value}" for name, value in made_up.items())]
-Path("metrics/summary.csv").write_text("\\n".join(lines) + "\\n")
+Path("metrics/results/summary.csv").write_text("\\n".join(lines) + "\\n")
 """
 READS = ["papers", "departures", "recipes", "evaluations.retrieval"]
 WRITES = [
     "data/models",
-    {"metrics/summary.csv": {"cache": False}},
-    {"metrics/summary.json": {"cache": False}},
+    {"metrics/results/summary.csv": {"cache": False}},
+    {"metrics/results/summary.json": {"cache": False}},
 ]
 
 
@@ -151,7 +151,9 @@ def test_results_are_compared_with_those_of_the_last_commit(world):
     assert "Running stage" not in run(REPRO, world)
     assert re.search(r"recipes.kadar_en.max_epochs +\d+ +99\n", run(PARAMS_DIFF, world))
     difference = run(METRICS_DIFF, world)
-    assert re.search(r"metrics/summary.json +kadar_en +[\d.]+ +[\d.]+ +-?[\d.]+\n", difference)
+    assert re.search(
+        r"metrics/results/summary.json +kadar_en +[\d.]+ +[\d.]+ +-?[\d.]+\n", difference
+    )
     assert "mule" not in difference
     page = run(PLOTS, world).strip().removeprefix("file://")
     assert "kadar_en_de_translated_c2c" in Path(page).read_text(encoding="utf-8")
@@ -187,7 +189,7 @@ def test_experiments_are_kept_taken_back_and_shown_in_120_columns(world):
         [epochs, "0.1"],
     ]
     run(TAKE, world)
-    score = json.loads((world / "metrics/summary.json").read_text())["kadar_en"]
+    score = json.loads((world / "metrics/results/summary.json").read_text())["kadar_en"]
     assert float(found["margin"][0]) == score != float(found["start"][0])
     assert "margin: 0.1" in run("git diff -- params.yaml", world)
 
@@ -223,7 +225,8 @@ def test_the_graph_is_drawn(tmp_path):
 
 def test_lists_of_modules_and_tables_of_results_are_written_as_they_stand(tmp_path):
     """On a copy: the commands write into the folder in which they run."""
-    names = run("git ls-files -- '*.py' '*dvc.yaml' '*.csv' metrics studies README.md", ROOT)
+    kept = "'*.py' '*dvc.yaml' '*.csv' metrics studies README.md"
+    names = run(f"git ls-files -- {kept}", ROOT)
     before = {}
     for name in names.splitlines():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from ruamel.yaml import YAML
 
 from pipeline_lib.fingerprints import imported_files
 
-PURE = ["models/similarity.py", "models/losses.py", "evaluation/ranking.py"]
+PURE = ["models/similarity.py", "models/losses.py", "evaluation/retrieval/ranking.py"]
 PURE += ["evaluation/significance.py", "exact.py"]
 LIBRARY = [
     path

@@ -327,7 +327,7 @@ def study(tmp_path, monkeypatch):
         assert result.exit_code == 0, result.output
         return (
             tmp_path / f"data/pairs/{name}.parquet",
-            tmp_path / f"metrics/pseudopairs/{name}.json",
+            tmp_path / f"metrics/reports/pseudopairs/{name}.json",
         )
 
     return SimpleNamespace(run=run, teacher=teacher, tables=tables)

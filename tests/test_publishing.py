@@ -102,8 +102,8 @@ def test_permissions_are_those_of_the_umask_whatever_wrote(tmp_path, writable):
 
 EDITS = {
     "nothing": ("training/loop.py", "", "", True),
-    "a comment in a module that it does not import": ("reporting/svg.py", "", "# Why.\n", True),
-    "what such a module does": ("reporting/svg.py", "", "SIDE = 1\n", True),
+    "a comment in another module": ("reporting/page/svg.py", "", "# Why.\n", True),
+    "what such a module does": ("reporting/page/svg.py", "", "SIDE = 1\n", True),
     "a comment": ("training/loop.py", "", "# Why.\n", True),
     "what it does": ("training/loop.py", "progress.update += 1", "progress.update += 2", False),
     "what a module far below does": ("models/gru.py", "", "SIDE = 1\n", False),

@@ -45,7 +45,7 @@ def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
     params["recipes"] = {"leaky": row}
     for section in ("pseudopairs", "rerankings", "translated_queries"):
         params[section] = {}
-    params["evaluations"]["comparisons"] = {}
+    params["comparisons"] = {}
     (tmp_path / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     CliRunner().invoke(nothing, [], catch_exceptions=False)
     pairs = tiny.pairs()

@@ -14,7 +14,7 @@ from pipeline_lib.contract.tables import check_captions, read_captions, write_ca
 from pipeline_lib.contract.translations import read_translations, write_translations
 from pipeline_lib.corpora.multi30k import read_multi30k
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.evaluation.nbest import read_nbest, write_nbest
+from pipeline_lib.evaluation.reranking.nbest import read_nbest, write_nbest
 from pipeline_lib.models.translator import Hypothesis, Translator
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pipeline_lib.evaluation.bleu import bleu_statistics
+from pipeline_lib.evaluation.machine_translation.bleu import bleu_statistics
 
 WORDS = [
     "a",

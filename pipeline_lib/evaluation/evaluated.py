@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.evaluation.pools import RankedPool, rank_pools
-from pipeline_lib.evaluation.ranking import Scores
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
+from pipeline_lib.evaluation.retrieval.ranking import Scores
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings, Labelled
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe

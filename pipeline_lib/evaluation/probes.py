@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.evaluation.retrieval import bootstrapped_recalls, direction_scores
+from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
 from pipeline_lib.evaluation.significance import bootstrap_interval
 from pipeline_lib.exact import dot_products
 
@@ -111,7 +111,7 @@ def recalls_by_bin(
         seed: Seed of the draws.
 
     Returns:
-        By bin, ``"0-9"``, ``"10-19"``, ``"20-"``: see :func:`retrieval.direction_scores`. Bins
+        By bin, ``"0-9"``, ``"10-19"``, ``"20-"``: see :func:`recalls.direction_scores`. Bins
         without a query are left out.
 
     Raises:

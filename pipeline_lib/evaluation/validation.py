@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pipeline_lib.evaluation.ranking import bidirectional_ranks
-from pipeline_lib.evaluation.scores import SCORES
-from pipeline_lib.evaluation.word_ranks import (
+from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
+from pipeline_lib.evaluation.retrieval.scores import SCORES
+from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,
     gold_pairs,
     unit_rows,
@@ -35,7 +35,7 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
     Returns:
         ``recall_sum`` and ``mean_rank`` of all pools; of each (set, language) ``recall_sum_...``,
         the sum of six recalls (%, R@1, 5 and 10 both ways), and ``image_to_text_r1_...``; of each
-        (source, target) ``word_p1_...``, the share (%) of words whose nearest neighbour
+        (source, target) ``word_translation_p1_...``, the share (%) of words whose nearest neighbour
         translates them.
     """
     images = model.embed_features(examples.features).numpy()
@@ -67,7 +67,7 @@ def _word_precisions(model: JointSpace, tested: WordPairs) -> dict[str, float]:
             vectors = [unit_rows(words[language][1]) for language in (source, target)]
             correction = CORRECTIONS["nearest_neighbour"](*vectors, 1)
             ranks = word_translation_ranks(*vectors, gold, correction)
-            precisions[f"word_p1_{source}_{target}"] = round(_percent(ranks <= 1), 2)
+            precisions[f"word_translation_p1_{source}_{target}"] = round(_percent(ranks <= 1), 2)
     return precisions
 
 

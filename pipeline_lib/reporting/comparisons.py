@@ -6,15 +6,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.evaluation.hits import image_contributions, paired_p
+from pipeline_lib.evaluation.retrieval.hits import image_contributions, paired_p
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_totals
-from pipeline_lib.reporting.study_tables import NOTHING
-from pipeline_lib.reporting.summary import sum_with_spread
-from pipeline_lib.reporting.tables import Table
-from pipeline_lib.settings.evaluations import Comparison, Evaluations, RetrievalEvaluation
+from pipeline_lib.reporting.table import NOTHING, Table
+from pipeline_lib.settings.evaluations import Comparison, RetrievalEvaluation
 
 Hits = Mapping[str, pd.DataFrame]
 """Hits of every image (hits.HITS), by recipe."""
+
+Comparisons = Mapping[str, Comparison]
+"""Which recipes are compared with which, by name."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,16 @@ def difference(
     return Difference(float((a - b).sum()), float(low), float(high), p)
 
 
-def compare(summary: pd.DataFrame, hits: Hits, settings: Evaluations) -> pd.DataFrame:
+def compare(
+    summary: pd.DataFrame, hits: Hits, comparisons: Comparisons, settings: RetrievalEvaluation
+) -> pd.DataFrame:
     """Set the recipes of each comparison against its baseline.
 
     Args:
         summary: Of summary.summary_table.
         hits: Of the recipes that have any.
-        settings: The comparisons, and how to draw.
+        comparisons: What is compared.
+        settings: Bootstrap settings.
 
     Returns:
         One row per comparison, recipe that ran (the baseline first) and language: ``comparison``,
@@ -75,23 +79,23 @@ def compare(summary: pd.DataFrame, hits: Hits, settings: Evaluations) -> pd.Data
     """
     scored = ["recipe", "language", "seeds", "sum_of_recalls", "sum_of_recalls_sd"]
     rows = [
-        {"comparison": name, **row, **_against(row, chosen.baseline, hits, settings.retrieval)}
-        for name, chosen in settings.comparisons.items()
+        {"comparison": name, **row, **_against(row, chosen.baseline, hits, settings)}
+        for name, chosen in comparisons.items()
         for row in _members(summary[scored], chosen)
     ]
     fields = list(Difference.__dataclass_fields__)
     return pd.DataFrame(rows, columns=["comparison", *scored, *fields])
 
 
-def comparison_tables(compared: pd.DataFrame, settings: Evaluations) -> list[Table]:
+def comparison_tables(compared: pd.DataFrame, comparisons: Comparisons) -> list[Table]:
     """Return one table per comparison of which two recipes ran, with languages side by side.
 
     Args:
         compared: Of :func:`compare`.
-        settings: The comparisons and their questions.
+        comparisons: Their questions and baselines.
     """
     return [
-        _table(name, rows, settings.comparisons[str(name)])
+        _table(name, rows, comparisons[str(name)])
         for name, rows in compared.groupby("comparison", sort=False)
         if rows["recipe"].nunique() > 1
     ]
@@ -129,7 +133,8 @@ def _cells(own: pd.DataFrame, languages: list[str]) -> Iterator[str]:
             yield from [NOTHING] * 3
             continue
         row = own.loc[language]
-        yield sum_with_spread(row)
+        spread = row["sum_of_recalls_sd"]
+        yield f"{row['sum_of_recalls']:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
         if np.isnan(row["p"]):
             yield from [NOTHING] * 2
         else:

@@ -1,16 +1,17 @@
-"""Our scores beside those that papers print: published.csv of a study.
+"""Our figures beside those that papers print: published.csv of a study.
 
-It has one line per printed figure. Compared are those of image-text retrieval in one pool, which
-is what the summary holds; a recipe is the row that ``recipe`` names it in.
+It has one line per printed figure; a recipe is the row that ``recipe`` names it in.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.reporting.summary import DIRECTIONS, RECALLS, table_line
+from pipeline_lib.reporting.figures import KEY, RECALLS, TRANSLATED
+from pipeline_lib.reporting.summary import ARROWS
+from pipeline_lib.reporting.table import NOTHING, Table, number
 
 COLUMNS = [
     "source", "table", "row", "run_by", "quoted_from", "needs",
@@ -18,16 +19,18 @@ COLUMNS = [
 ]  # fmt: skip
 """Columns of published.csv."""
 
-WAYS = {"image_to_text": "i2t", "text_to_image": "t2i"}
-"""How published.csv begins the metrics of each direction."""
+WAYS = {"i2t": "image_to_text", "t2i": "text_to_image"}
+"""Directions by how published.csv begins their metrics."""
 
-SCORES = {
-    **{f"{short}_{recall}": f"{way}_{recall}" for way, short in WAYS.items() for recall in RECALLS},
-    **{f"{short}_median": f"{way}_median_rank" for way, short in WAYS.items()},
-    "sum_of_recalls": "sum_of_recalls",
-    "mean_recall": "mean_recall",
+_WORDS = {
+    "sentence_retrieval": "sentence retrieval, exact",
+    "sts": "sentence similarity",
+    "word_translation": "word translation",
+    "reranking": "re-ranked translations",
 }
-"""Scores of the summary by the metrics of published.csv."""
+"""Tasks that papers print on other data than ours, as :func:`printed_table` names them."""
+
+_FIGURE = KEY[1:]
 
 
 def read_published(path: Path) -> pd.DataFrame:
@@ -46,101 +49,164 @@ def read_published(path: Path) -> pd.DataFrame:
     return table.assign(value=number)
 
 
-def beside_published(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the summary with what papers print for its recipes.
+def beside_published(figures: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Return our figures that papers print, and what they quote from others beside them.
 
     Args:
-        table: Of summary.summary_table.
+        figures: Of figures.figures.
         published: Of :func:`read_published`.
 
     Returns:
-        ``table`` and, if any of its rows is published, ``mean_recall``, the figures' ``source`` and
-        ``tables``, and for each score of :data:`SCORES` ``<score>_published`` and
-        ``<score>_difference``, ours less theirs; empty where nothing is printed.
+        A row per source and figure: figures.KEY, ``value`` (ours), ``source``, ``tables``,
+        ``published`` and ``difference``, ours less theirs. Rows that a paper quotes, in the same
+        tables and for the same item, follow with the ``row``'s name as ``recipe`` and
+        ``quoted_from``.
     """
-    ran = _retrieval(published)
-    ran = ran[(ran["run_by"] == "authors") & ran["recipe"].isin(table["recipe"])]
-    if ran.empty:
-        return table
-    ours = table.assign(mean_recall=table["sum_of_recalls"] / (len(DIRECTIONS) * len(RECALLS)))
-    keys = ["recipe", "language"]
-    joined = ours.merge(_figures(ran, keys), on=keys, how="left", validate="1:1")
-    differences = {
-        f"{score}_difference": joined[score] - joined[f"{score}_published"]
-        for score in SCORES.values()
-    }
-    return joined.assign(**differences)
+    printed = _named_as_ours(published)
+    authors = printed[printed["run_by"] == "authors"]
+    ours = figures[[*KEY, "value"]].merge(_once(authors, ["source", *KEY]), on=KEY)
+    ran = authors.merge(ours[["source", *KEY]])
+    place = ["source", "table", "task", "item"]
+    quoted = printed[printed["run_by"] == "quoted"].assign(recipe=lambda rows: rows["row"])
+    quoted = quoted.merge(ran[place].drop_duplicates())
+    together = pd.concat([ours, _once(quoted, ["quoted_from", "source", *KEY])])
+    return together.assign(difference=together["value"] - together["published"])
 
 
-def published_markdown(table: pd.DataFrame, published: pd.DataFrame) -> str:
-    """Return, as Markdown, each published row of the summary above the papers' own figures.
-
-    Below stand the rows that those papers quote from others, in the same tables and languages.
+def published_tables(joined: pd.DataFrame) -> Iterator[Table | None]:
+    """Yield our figures beside the papers': one table of retrieval, one of the other tasks.
 
     Args:
-        table: Of :func:`beside_published`.
-        published: Of :func:`read_published`.
-
-    Returns:
-        The table, or an empty text if no recipe is published.
+        joined: Of :func:`beside_published`.
     """
-    if "source" not in table:
-        return ""
-    header = ["recipe", "language", "figures"]
-    header += [f"{arrow} R@1/5/10 (median)" for arrow in DIRECTIONS.values()]
-    header += ["sum of recalls", "mean recall"]
-    lines = [header, ["---"] * 3 + ["---:"] * 4]
-    for _, row in table.dropna(subset="source").iterrows():
-        printed = f"{row['source']}, table {row['tables']}"
-        lines.append([f"`{row['recipe']}`", row["language"], "ours", *_cells(row, "", ".1f")])
-        lines.append(["", "", printed, *_cells(row, "_published", ".1f")])
-        lines.append(["", "", "difference", *_cells(row, "_difference", "+.1f")])
-    for _, row in _quoted(table, published).iterrows():
-        printed = f"{row['quoted_from']}, by {row['source']}, table {row['tables']}"
-        cells = _cells(row, "_published", ".1f")
-        lines.append([row["row"], row["language"], printed, *cells])
-    return "\n".join(map(table_line, lines)) + "\n"
+    whole = (joined["task"] == "retrieval") & joined["variant"].isin(["", *ARROWS])
+    yield _retrieval_table(joined[whole])
+    yield _task_table(joined[~whole])
 
 
-def _retrieval(published: pd.DataFrame) -> pd.DataFrame:
-    return published[(published["task"] == "retrieval") & published["metric"].isin(SCORES)]
+def _retrieval_table(joined: pd.DataFrame) -> Table | None:
+    """Return our scores above those that papers print, and the differences."""
+    columns = [
+        *((way, metric) for way in ARROWS for metric in (*RECALLS, "median_rank")),
+        ("", "sum_of_recalls"),
+        ("", "mean_recall"),
+    ]
+    header = [f"{ARROWS[way]} {_words(metric)}" for way, metric in columns[:-2]]
+    rows = []
+    keys = ["source", "recipe", "item"]
+    for (_, recipe, language), own in joined.groupby(keys, sort=False):
+        by_figure = own.set_index(["variant", "metric"])
+        places = dict.fromkeys(place for each in own["tables"] for place in each.split(", "))
+        printed_in = _printed_in({**own.iloc[0], "tables": ", ".join(places)})
+        for words, column, form in (
+            ("ours", "value", ".1f"),
+            (printed_in, "published", ".1f"),
+            ("difference", "difference", "+.1f"),
+        ):
+            known = by_figure[column].to_dict()
+            cells = [number(known.get(figure), form) for figure in columns]
+            if set(cells) != {NOTHING}:
+                rows.append([recipe, language, words, *cells])
+    title = "Our scores, the papers' own, and ours less theirs"
+    names = ["recipe", "language", "figures", *header, "sum of recalls", "mean recall"]
+    return Table("published", title, names, rows, labels=3) if rows else None
 
 
-def _figures(cells: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Return one row per paper and ``keys``, with its ``tables`` and ``<score>_published``."""
-    groups = cells.groupby(["source", *keys], sort=False)
-    tables = groups["table"].agg(lambda numbers: ", ".join(dict.fromkeys(numbers)))
-    # A figure that several tables print is the same in all of them.
-    scores = cells.groupby(["source", *keys, "metric"], sort=False)["value"].first().unstack()
-    names = {metric: f"{score}_published" for metric, score in SCORES.items()}
-    scores = scores.reindex(columns=SCORES).rename(columns=names)
-    return scores.assign(tables=tables).reset_index()
+def _task_table(joined: pd.DataFrame) -> Table | None:
+    rows = []
+    for _, row in joined.iterrows():
+        form = ".3f" if row["task"] == "sts" else ".1f"
+        metric = f" {_words(row['metric'])}" if row["variant"].startswith("folds/") else ""
+        words = [row["task"], row["item"], row["variant"] + metric]
+        cells = [number(row[name], form) for name in ("value", "published")]
+        cells.append(number(row["difference"], f"+{form}"))
+        shown = [word.replace("_", " ") for word in words]
+        rows.append([row["recipe"], *shown, _printed_in(row), *cells])
+    header = ["recipe", "task", "of", "variant", "printed in", "ours", "theirs", "difference"]
+    title = "The other tasks: our figures, the papers' own, and ours less theirs"
+    return Table("published_tasks", title, header, rows, labels=5) if rows else None
 
 
-def _quoted(table: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows quoted in those tables and languages where a recipe that ran stands."""
-    cells = _retrieval(published)
-    place = pd.MultiIndex.from_frame(cells[["source", "table", "language"]])
-    ours = (cells["run_by"] == "authors") & cells["recipe"].isin(table["recipe"])
-    chosen = cells[(cells["run_by"] == "quoted") & place.isin(place[ours])]
-    return _figures(chosen, ["quoted_from", "row", "language"])
+def _words(metric: str) -> str:
+    return f"R@{metric[1:]}" if metric in RECALLS else metric.replace("_", " ")
 
 
-_NOT_PRINTED = "–"
+def _printed_in(row: Mapping[str, str]) -> str:
+    place = f"{row['source']}, table {row['tables']}"
+    return place if pd.isna(row["quoted_from"]) else f"{row['quoted_from']}, by {place}"
 
 
-def _cells(row: pd.Series, suffix: str, form: str) -> list[str]:
-    both_ways = []
-    for way in DIRECTIONS:
-        recalls = [_number(row[f"{way}_{recall}{suffix}"], form) for recall in RECALLS]
-        median = _number(row[f"{way}_median_rank{suffix}"], form.replace(".1f", "g"))
-        both_ways.append("/".join(recalls) + (f" ({median})" if median != _NOT_PRINTED else ""))
-    totals = [_number(row[f"{name}{suffix}"], form) for name in ("sum_of_recalls", "mean_recall")]
-    return both_ways + totals
+def printed_table(published: pd.DataFrame) -> Table:
+    """Return what papers print for the other tasks, to stand near our figures on other data.
+
+    Args:
+        published: Of :func:`read_published`.
+    """
+    known = published[published["task"].isin(_WORDS)].drop_duplicates(["row", "metric", "language"])
+    groups = known.groupby(["task", "source", "table", "row", "quoted_from"], sort=False)
+    rows = [
+        [
+            _WORDS[task],
+            row,
+            f"{quoted_from}, by {source}, {table}" if quoted_from else f"{source}, {table}",
+            ", ".join(_cell(line) for _, line in figures.iterrows()),
+        ]
+        for (task, source, table, row, quoted_from), figures in groups
+    ]
+    rows.sort(key=lambda cells: [*_WORDS.values()].index(cells[0]))
+    title = "What the papers print for the other tasks"
+    return Table("printed", title, ["task", "row", "paper, table", "figures"], rows, labels=4)
 
 
-def _number(value: float, form: str) -> str:
-    return _NOT_PRINTED if pd.isna(value) else f"{round(value, 1):{form}}"
+def _cell(line: pd.Series) -> str:
+    """Return a printed figure with its name."""
+    if line["task"] == "sts":
+        return f"sts{line['metric'].removeprefix('sts_pearson_')} {line['value']:.3f}"
+    if line["task"] == "reranking":
+        return f"{line['metric'].upper()} {line['value']:.1f}"
+    return f"{line['language'].replace('-', '→')} {line['value']:.1f}"
+
+
+def _named_as_ours(published: pd.DataFrame) -> pd.DataFrame:
+    """Return the printed figures that we measure too, named as figures.KEY names them."""
+    columns = zip(published["task"], published["language"], published["metric"], strict=True)
+    names = {row: _figure(*cells) for row, cells in zip(published.index, columns, strict=True)}
+    known = {row: name for row, name in names.items() if name}
+    figures = pd.DataFrame.from_dict(known, "index", columns=_FIGURE)
+    rest = published.loc[figures.index].drop(columns=["task", "metric"])
+    return rest.join(figures)
+
+
+def _figure(task: str, language: str, metric: str) -> tuple[str, str, str, str] | None:
+    way, _, score = metric.partition("_")
+    if task == "retrieval_5x1k":
+        known = way in WAYS and score in RECALLS
+        return ("retrieval", language, f"folds/{WAYS[way]}", score) if known else None
+    if task == "retrieval" and way in WAYS:
+        return task, language, WAYS[way], {"median": "median_rank"}.get(score, score)
+    if task == "retrieval":
+        return task, language, "", metric
+    if task == "sentence_retrieval":  # ``exact_r1``
+        return task, language, way, score
+    if task == "sts":  # ``sts_pearson_2014``
+        score, year = score.split("_")
+        return task, f"sts{year}", "all", score
+    if task == "word_translation":
+        # Mohammadshahi et al. 2019 state no retrieval rule; this is the plain one.
+        return task, language, "nearest_neighbour", metric
+    if task == TRANSLATED:  # table 4b of Kim et al. 2020: into English
+        return task, f"{language}-en", "", metric
+    return None
+
+
+def _once(printed: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Return a row per figure: one that several tables print is the same in all of them."""
+    groups = printed.groupby(keys, sort=False, as_index=False)
+    return groups.agg(
+        tables=("table", lambda numbers: ", ".join(dict.fromkeys(numbers))),
+        published=("value", "first"),
+        **({} if "quoted_from" in keys else {"quoted_from": ("table", lambda _: None)}),
+    )
 
 
 def _column_problems(table: pd.DataFrame) -> Iterator[str]:

@@ -1,31 +1,30 @@
-"""All that a study has measured so far, read for its report."""
+"""All that a study has measured so far, read once for its frames, tables and page."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
-from ruamel.yaml import YAML
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.queries import read_queries
-from pipeline_lib.contract.tables import read_captions, read_images
-from pipeline_lib.evaluation.hits import image_contributions, read_hits
-from pipeline_lib.reporting.comparisons import compare
-from pipeline_lib.reporting.gallery import Shown
-from pipeline_lib.reporting.published import beside_published, read_published
-from pipeline_lib.reporting.published_tasks import tasks_beside_published
-from pipeline_lib.reporting.reports import read_reports, recipe_files
+from pipeline_lib.contract.reports import read_report, read_reports
+from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
+from pipeline_lib.reporting.comparisons import compare, comparison_tables
+from pipeline_lib.reporting.figure_tables import figure_tables
+from pipeline_lib.reporting.figures import Reports, figures, headlines
+from pipeline_lib.reporting.published import beside_published, published_tables, read_published
+from pipeline_lib.reporting.study_tables import (
+    model_table,
+    pseudopair_table,
+    reranking_table,
+    translator_table,
+)
 from pipeline_lib.reporting.summary import summary_table
-from pipeline_lib.reporting.tasks import task_table
+from pipeline_lib.reporting.table import Table
 from pipeline_lib.reporting.verdicts import Verdict, verdicts
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
-
-TASKS = ("retrieval", "translation", "sts", "alignment", "probes")
-"""Keys of evaluation.reports.REPORTS, whose code does not concern what stands in its files."""
 
 _ROUNDING = 0.01
 """More than scores lose by their rounding in retrieval.json."""
@@ -37,9 +36,7 @@ class Results:
 
     Attributes:
         settings: Of the study.
-        blocks: ``stages`` of dvc.yaml.
-        params: All of params.yaml, as DVC sees it.
-        tasks: Report of each task and recipe (evaluation.reports).
+        tasks: Report of each task and recipe (evaluation.tasks).
         training: Training curve by recipe.
         models: Sizes of the model by recipe.
         pseudopairs: Report by pseudopair set.
@@ -51,9 +48,7 @@ class Results:
     """
 
     settings: Settings
-    blocks: Mapping[str, dict]
-    params: Mapping[str, object]
-    tasks: Mapping[str, Mapping[str, dict]]
+    tasks: Reports
     training: Mapping[str, pd.DataFrame]
     models: Mapping[str, dict]
     pseudopairs: Mapping[str, dict]
@@ -70,12 +65,14 @@ class Results:
         return {name: self.settings.recipe(name) for name in self.settings.recipes if name in ran}
 
     @cached_property
-    def summary(self) -> pd.DataFrame:
-        """The table of summary.summary_table, and the data set of each row."""
-        table = summary_table(
-            self.tasks["retrieval"], {n: r.paper for n, r in self.recipes.items()}
+    def figures(self) -> pd.DataFrame:
+        """Every figure of figures.figures, with the paper and the data set of its recipe."""
+        table = figures(self.tasks, self.translated_queries.values())
+        papers = {name: recipe.paper for name, recipe in self.recipes.items()}
+        datasets = {name: self._scored_on(name) for name in self.recipes}
+        return table.assign(
+            paper=table["recipe"].map(papers), dataset=table["recipe"].map(datasets)
         )
-        return table.assign(dataset=[self._scored_on(name) for name in table["recipe"]])
 
     def _scored_on(self, recipe: str) -> str:
         """Return the data set of a recipe's queries; added translations are none unless ranked."""
@@ -85,100 +82,84 @@ class Results:
         return translated.dataset if translated and "machine" not in ranked else chosen.dataset
 
     @cached_property
+    def summary(self) -> pd.DataFrame:
+        """Scores of image-text retrieval (summary.summary_table)."""
+        return summary_table(self.figures)
+
+    @cached_property
     def comparisons(self) -> pd.DataFrame:
         """Recipes against the baselines of the study's questions."""
-        return compare(self.summary, self.hits, self.settings.evaluations)
-
-    @cached_property
-    def compared(self) -> pd.DataFrame:
-        """The same with what papers print."""
-        return beside_published(self.summary, self.published)
-
-    @cached_property
-    def compared_tasks(self) -> pd.DataFrame:
-        """Figures of the other tasks with what papers print."""
-        return tasks_beside_published(
-            task_table(self.tasks, self.translated_queries), self.published
+        settings = self.settings
+        return compare(
+            self.summary, self.hits, settings.comparisons, settings.evaluations.retrieval
         )
+
+    @cached_property
+    def beside_published(self) -> pd.DataFrame:
+        """Our figures with what papers print."""
+        return beside_published(self.figures, self.published)
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """Who is best in each language."""
         return verdicts(self.summary, self.hits, self.settings.evaluations.retrieval)
 
+    @cached_property
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """What is written as CSV, by name."""
+        return {
+            "summary": self.summary,
+            "tasks": headlines(self.figures).drop(columns=["paper", "dataset"]),
+            "comparisons": self.comparisons,
+            "published": self.beside_published,
+        }
 
-def read_results(settings: Settings, params: Path, graph: Path) -> Results:
+    @cached_property
+    def tables(self) -> dict[str, Table]:
+        """Every table by name."""
+        best = [(str(verdict.best["recipe"]), verdict.language) for verdict in self.verdicts]
+        tables = [
+            *figure_tables(self.figures, best),
+            *comparison_tables(self.comparisons, self.settings.comparisons),
+            *published_tables(self.beside_published),
+            model_table(self.recipes, self.training, self.models),
+            pseudopair_table(self.pseudopairs),
+            translator_table(self.translators),
+            reranking_table(self.rerankings),
+        ]
+        return {table.name: table for table in tables if table}
+
+
+def read_results(settings: Settings) -> Results:
     """Read the metrics of a study from its folder.
 
     Raises:
-        ContractError: No recipe has been scored.
+        ContractError: No recipe has been scored, or hits and scores of one disagree.
     """
+    homes = {name: Path(f"metrics/reports/recipes/{name}") for name in settings.recipes}
+    scores = {name: read_reports(home / "scores") for name, home in homes.items()}
 
     def of_recipes(file: str, parse: Callable) -> dict:
-        return {name: parse(path) for name, path in recipe_files(settings.recipes, file).items()}
+        paths = {name: home / file for name, home in homes.items()}
+        return {name: parse(path) for name, path in paths.items() if path.is_file()}
 
-    tasks = {task: of_recipes(f"{task}.json", _json) for task in TASKS}
-    scored = tasks["retrieval"]
     nothing = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
-    raise_problems("metrics/recipes", [] if scored else [nothing])
+    raise_problems("metrics/reports/recipes", [] if any(scores.values()) else [nothing])
+    tasks = sorted({task for reports in scores.values() for task in reports})
     results = Results(
         settings=settings,
-        blocks=_yaml(graph)["stages"],
-        params=_yaml(params),
-        tasks=tasks,
+        tasks={t: {name: own[t] for name, own in scores.items() if t in own} for t in tasks},
         training=of_recipes("training.csv", pd.read_csv),
-        models=of_recipes("model.json", _json),
-        pseudopairs=read_reports(Path("metrics/pseudopairs")),
-        translators=read_reports(Path("metrics/translators")),
-        rerankings=read_reports(Path("metrics/rerankings")),
-        translated_queries=read_reports(Path("metrics/translated_queries")),
+        models=of_recipes("model.json", read_report),
+        pseudopairs=read_reports(Path("metrics/reports/pseudopairs")),
+        translators=read_reports(Path("metrics/reports/translators")),
+        rerankings=read_reports(Path("metrics/reports/rerankings")),
+        translated_queries=read_reports(Path("metrics/reports/translated_queries")),
         published=read_published(Path("published.csv")),
-        hits=of_recipes("images.csv", read_hits),
+        hits=of_recipes("scores/images.csv", read_hits),
     )
-    raise_problems("metrics/recipes", _disagreements(results))
+    raise_problems("metrics/reports/recipes", _disagreements(results))
     return results
-
-
-def _json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _yaml(path: Path) -> dict:
-    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
-
-
-def read_shown(results: Results) -> list[Shown | None]:
-    """Read what the best recipe of each verdict found, of those whose queries are in data/."""
-    return [_best_shown(results, verdict) for verdict in results.verdicts]
-
-
-def _best_shown(results: Results, verdict: Verdict) -> Shown | None:
-    for name in map(str, verdict.ranking["recipe"]):
-        if _queries_path(name).is_file():
-            return _shown(results, name, verdict.language)
-    return None
-
-
-def _queries_path(recipe: str) -> Path:
-    return Path(f"data/queries/{recipe}.parquet")
-
-
-def _shown(results: Results, name: str, language: str) -> Shown:
-    settings, recipe = results.settings, results.recipes[name]
-    captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
-    images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
-    folder = Path(settings.extractors[recipe.features].images)
-    queries = read_queries(_queries_path(name))
-    own = (queries["language"] == language) & (queries["seed"] == recipe.seeds[0])
-    captions = captions[captions["language"] == language]
-    return Shown(
-        name,
-        language,
-        queries[own],
-        dict(zip(captions["caption_id"], captions["text"], strict=True)),
-        captions.groupby("image_id")["caption_id"].agg(list).to_dict(),
-        dict(zip(images["image_id"], (folder / path for path in images["path"]), strict=True)),
-    )
 
 
 def _disagreements(results: Results) -> Iterator[str]:
@@ -188,6 +169,7 @@ def _disagreements(results: Results) -> Iterator[str]:
         added = image_contributions(results.hits[name], language).sum()
         if abs(added - scored) > _ROUNDING:
             yield (
-                f"{name}/images.csv: expected hits in {language} that give the sum of recalls of "
-                f"retrieval.json, {scored:.2f}; found {added:.2f}. Run dvc repro evaluate@{name}."
+                f"{name}/scores/images.csv: expected hits in {language} that give the sum of "
+                f"recalls of retrieval.json, {scored:.2f}; found {added:.2f}. Run dvc repro "
+                f"evaluate@{name}."
             )

@@ -1,110 +1,11 @@
-"""The tables of a study: its scores, the papers' beside them, its models, its pseudopairs."""
+"""Tables of what a study trained: models, pseudopairs, translators, and re-ranked translations."""
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
-from pipeline_lib.reporting.summary import DIRECTIONS, RECALLS, sum_with_spread
-from pipeline_lib.reporting.tables import Table
+from pipeline_lib.reporting.table import NOTHING, Table, number
 from pipeline_lib.settings.recipes import Recipe
-
-NOTHING = "–"
-"""What stands where there is no number."""
-
-_RECALL_HEADER = [f"{arrow} R@{name[1:]}" for arrow in DIRECTIONS.values() for name in RECALLS]
-_RECALL_COLUMNS = [f"{way}_{recall}" for way in DIRECTIONS for recall in RECALLS]
-
-
-def retrieval_table(summary: pd.DataFrame) -> Table:
-    """Return the scores of every recipe and language; the best of each language stands out.
-
-    Args:
-        summary: Of summary.summary_table, with the ``dataset`` that each recipe is scored on.
-    """
-    medians = [f"{way}_median_rank" for way in DIRECTIONS]
-    header = ["recipe", "language", "sum of recalls", "interval", *_RECALL_HEADER]
-    header += [f"{arrow} median rank" for arrow in DIRECTIONS.values()]
-    rows = []
-    for _, row in summary.iterrows():
-        low, high = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
-        cells = [row["recipe"], row["language"], sum_with_spread(row), f"{low:.1f}–{high:.1f}"]
-        cells += [number(row[column]) for column in _RECALL_COLUMNS]
-        rows.append([*cells, *(f"{row[column]:g}" for column in medians), str(row["seeds"])])
-    pools = summary[["dataset", "language"]].agg("/".join, axis=1)
-    columns = {2: "sum_of_recalls", **dict(enumerate(_RECALL_COLUMNS, start=4))}
-    best = {
-        (row, column)
-        for column, name in columns.items()
-        for row in np.flatnonzero(summary[name] == summary.groupby(pools)[name].transform("max"))
-    }
-    return Table(
-        "retrieval",
-        "Image–text retrieval: recalls in %, their sum (± deviation over seeds), its interval",
-        [*header, "seeds"],
-        rows,
-        labels=2,
-        best=frozenset(best),
-    )
-
-
-def language_table(summary: pd.DataFrame) -> Table | None:
-    """Return the sums of recalls of every recipe in every language, or None if there is one."""
-    sums = summary.pivot(index="recipe", columns="language", values="sum_of_recalls")
-    if len(sums.columns) == 1:
-        return None
-    sums = sums.loc[summary["recipe"].unique(), summary["language"].unique()]
-    best = np.argwhere((sums == sums.max()).to_numpy())
-    return Table(
-        "languages",
-        "Sum of recalls of every recipe in every language",
-        ["recipe", *sums.columns],
-        [[str(recipe), *map(number, row)] for recipe, row in sums.iterrows()],
-        labels=1,
-        best=frozenset((int(row), int(column) + 1) for row, column in best),
-    )
-
-
-def published_table(joined: pd.DataFrame) -> Table | None:
-    """Return our scores above those that papers print and the differences, or None.
-
-    Args:
-        joined: Of published.beside_published.
-    """
-    if "source" not in joined:
-        return None
-    columns = [*_RECALL_COLUMNS, "sum_of_recalls", "mean_recall"]
-    rows = []
-    for _, row in joined.dropna(subset="source").iterrows():
-        printed = f"{row['source']}, table {row['tables']}"
-        for words, suffix, form in (
-            ("ours", "", ".1f"),
-            (printed, "_published", ".1f"),
-            ("difference", "_difference", "+.1f"),
-        ):
-            numbers = [number(row[f"{column}{suffix}"], form) for column in columns]
-            rows.append([row["recipe"], row["language"], words, *numbers])
-    header = ["recipe", "language", "figures", *_RECALL_HEADER, "sum of recalls", "mean recall"]
-    title = "Our scores, the papers' own, and ours less theirs"
-    return Table("published", title, header, rows, labels=3)
-
-
-def published_task_table(joined: pd.DataFrame) -> Table | None:
-    """Return our figures of the other tasks beside those that papers print, or None.
-
-    Args:
-        joined: Of published_tasks.tasks_beside_published.
-    """
-    rows = []
-    for _, row in joined.dropna(subset="published").iterrows():
-        form = ".3f" if row["task"] == "sts" else ".1f"
-        numbers = [number(row[name], form) for name in ("value", "published")]
-        words = [row["recipe"], f"{row['task']}, {row['item']}", row["variant"].replace("_", " ")]
-        printed = f"{row['source']}, table {row['tables']}"
-        rows.append([*words, printed, *numbers, number(row["difference"], f"+{form}")])
-    header = ["recipe", "task", "variant", "printed in", "ours", "theirs", "difference"]
-    title = "The other tasks: our figures, the papers' own, and ours less theirs"
-    return Table("published_tasks", title, header, rows, labels=4) if rows else None
 
 
 def model_table(
@@ -119,30 +20,63 @@ def model_table(
     for name, recipe in recipes.items():
         sizes = models.get(name, {}).get("parameters", {})
         cells = [name, recipe.paper, " ".join(recipe.languages), recipe.precision]
-        cells += [millions(sizes.get(part)) for part in ("all", "words")]
+        cells += [number(sizes.get(part, float("nan")) / 1e6, ".2f") for part in ("all", "words")]
         rows.append([*cells, *_training_cells(training.get(name), recipe.select_by)])
     title = "Models: parameters in millions, updates, and the update whose weights were kept"
     return Table("models", title, header, rows, labels=4)
 
 
-def pseudopair_table(reports: Mapping[str, dict]) -> Table:
+def pseudopair_table(reports: Mapping[str, dict]) -> Table | None:
     """Return one column per pseudopair set, with every number of its report."""
-    flat = {name: _flat(report) for name, report in reports.items()}
-    keys = list(dict.fromkeys(key for numbers in flat.values() for key in numbers))
+    numbers = pd.DataFrame({name: _numbers(report) for name, report in reports.items()})
+    rows = [[key, *(number(value, "g") for value in row)] for key, *row in numbers.itertuples()]
+    title = "Pseudopairs: shares of 1, or counts"
+    return Table("pseudopairs", title, ["", *numbers], rows, labels=1) if rows else None
+
+
+def translator_table(reports: Mapping[str, dict]) -> Table | None:
+    """Return the quality of every translator's best translations, by split."""
     rows = [
-        [key, *(f"{flat[n][key]:g}" if key in flat[n] else NOTHING for n in flat)] for key in keys
+        [
+            name,
+            split,
+            f"{found['n_segments']:,}",
+            *_scores(found),
+            f"{report['updates']:,}",
+            f"{report['pairs']['train']:,}",
+        ]
+        for name, report in reports.items()
+        for split, found in sorted(report["quality"].items())
     ]
-    return Table("pseudopairs", "Pseudopairs: shares of 1, or counts", ["", *flat], rows, labels=1)
+    header = ["translator", "split", "sentences", "BLEU", "TER", "chrF", "updates", "trained on"]
+    title = "Translators: sacrebleu's BLEU, TER and chrF of the best translation of each sentence"
+    return Table("translators", title, header, rows, labels=2) if rows else None
 
 
-def number(value: float, form: str = ".1f") -> str:
-    """Return a number in a format, or a dash if there is none."""
-    return NOTHING if pd.isna(value) else f"{value:{form}}"
-
-
-def millions(count: int | None) -> str:
-    """Return a count in millions, or a dash."""
-    return NOTHING if count is None else f"{count / 1e6:.2f}"
+def reranking_table(reports: Mapping[str, dict]) -> Table | None:
+    """Return the quality of the test translations that come first, and its bounds."""
+    rows = []
+    for name, report in reports.items():
+        test, own = report["test"], report["control"]["weights"]
+        added = [feature for feature in report["reranked"]["weights"] if feature not in own]
+        for key, words, p in (
+            ("own", "the translator", ()),
+            ("control", f"its {', '.join(own)}", ()),
+            ("reranked", f"these and {', '.join(added)}", ("p_bleu", "p_ter", "p_bleu_control")),
+        ):
+            found = test[key]
+            cells = [name, words, f"{found['n_segments']:,}", *_scores(found)]
+            cells.append(number(found.get("meteor")))
+            rows.append([*cells, *(f"{test[each]:.3f}" for each in p)] + [NOTHING] * (3 - len(p)))
+        for key, words in (("random_bleu", "chance"), ("oracle_bleu", "hindsight")):
+            rows.append([name, words, rows[-1][2], f"{test[key]:.1f}", *[NOTHING] * 6])
+    header = ["re-ranking", "ranked by", "sentences", "BLEU", "TER", "chrF", "METEOR"]
+    header += ["p of BLEU", "p of TER", "p of BLEU, second line"]
+    title = (
+        "N-best lists of the test split, ranked with weights that were tuned on val; p against the "
+        "translator's own choice, or against the second line. Tokenised lower-case text"
+    )
+    return Table("rerankings", title, header, rows, labels=2) if rows else None
 
 
 def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
@@ -163,7 +97,7 @@ def _training_cells(history: pd.DataFrame | None, select_by: str) -> Sequence[st
     ]
 
 
-def _flat(report: Mapping[str, object]) -> dict[str, float]:
+def _numbers(report: Mapping[str, Mapping]) -> dict[str, float]:
     """Return the single numbers of a report by their readable names."""
     return {
         key.replace("_", " "): value
@@ -171,3 +105,12 @@ def _flat(report: Mapping[str, object]) -> dict[str, float]:
         for key, value in part.items()
         if isinstance(value, int | float)
     }
+
+
+def _scores(found: Mapping[str, object]) -> list[str]:
+    """Return BLEU and TER with their intervals, and chrF."""
+    cells = []
+    for name in ("bleu", "ter"):
+        low, high = found[f"{name}_interval"]
+        cells.append(f"{found[name]:.1f} ({low:.1f}–{high:.1f})")
+    return [*cells, f"{found['chrf']:.1f}"]

@@ -1,15 +1,12 @@
 """Who is best in each language and by how much, with a paired test against the runner-up."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import comb
 
 import pandas as pd
 
-from pipeline_lib.evaluation.retrieval import CUTOFFS
+from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS
 from pipeline_lib.reporting.comparisons import Difference, Hits, difference, p_value, signed
-from pipeline_lib.reporting.markup import Child, code, element
-from pipeline_lib.reporting.svg import Estimate
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 
 LANGUAGES = {
@@ -76,19 +73,6 @@ def verdicts(summary: pd.DataFrame, hits: Hits, settings: RetrievalEvaluation) -
     return found
 
 
-def sentence(verdict: Verdict) -> Iterator[Child]:
-    """Yield who is best and by how much, in words."""
-    best, lead = str(verdict.best["recipe"]), verdict.lead
-    yield element("strong", {}, [code(best)])
-    if lead is None:
-        yield " is the only recipe in this language"
-    else:
-        yield f" {'wins' if lead.certain else 'leads'} by {lead.points:.1f} over "
-        yield code(lead.second)
-        if not lead.certain:
-            yield ", which may be chance" if lead.test else ", which was not tested"
-
-
 def evidence(verdict: Verdict, confidence: float) -> str:
     """Return what a verdict rests on: the interval, the test, and how often the first is right."""
     best, lead, level = verdict.best, verdict.lead, f"{100 * confidence:g} % interval"
@@ -102,12 +86,6 @@ def evidence(verdict: Verdict, confidence: float) -> str:
         found = f"{level} of the lead {low} to {high}, {_p(lead.test.p)}"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
     return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
-
-
-def estimate(row: pd.Series, best: bool) -> Estimate:
-    """Return the sum of recalls of one row of the summary as charts draw it."""
-    columns = ("sum_of_recalls", "sum_of_recalls_low", "sum_of_recalls_high")
-    return Estimate(row["recipe"], *(float(row[column]) for column in columns), best)
 
 
 def chance(images: int, captions: int) -> float:

@@ -1,10 +1,9 @@
 """params.yaml: what the recipes are evaluated on."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from pipeline_lib.settings.corpora import Annotation
 from pipeline_lib.settings.strict import Count, Language, Name, Strict
 
 
@@ -36,20 +35,8 @@ class RetrievalEvaluation(Strict):
         }
 
 
-class TranslationEvaluation(Strict):
-    """Retrieval of sentences by sentences of another language, see evaluation.translation.
-
-    Attributes:
-        protocols: Names of the pools; ``first`` ranks the kind of captions that ``pools`` names.
-        exact_annotations: Kinds of captions that ``exact`` takes.
-    """
-
-    protocols: list[Literal["first", "exact"]]
-    exact_annotations: list[Annotation]
-
-
 class ScoredSet(Strict):
-    """A file of scored sentence pairs of one language, see evaluation.sts."""
+    """A file of scored sentence pairs of one language, see evaluation.similarity.sts."""
 
     file: str
     language: Language
@@ -67,7 +54,7 @@ class StsEvaluation(Strict):
     sets: dict[Name, ScoredSet]
 
 
-class AlignmentEvaluation(Strict):
+class WordTranslationEvaluation(Strict):
     """Word translation by the test fold of a lexicon.
 
     Attributes:
@@ -109,15 +96,9 @@ class Comparison(Strict):
 
 
 class Evaluations(Strict):
-    """The tasks that recipes are measured on.
-
-    Attributes:
-        comparisons: Which recipes are tested against which, by name.
-    """
+    """The tasks that recipes are measured on, and that have settings."""
 
     retrieval: RetrievalEvaluation
-    translation: TranslationEvaluation
     sts: StsEvaluation
-    alignment: AlignmentEvaluation
+    word_translation: WordTranslationEvaluation
     probes: ProbeEvaluation
-    comparisons: dict[Name, Comparison]

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
-from pipeline_lib.settings.evaluations import Evaluations
+from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.recipes import Recipe, contradictions, merge, recipe_keys
@@ -61,6 +61,7 @@ class Settings(Strict):
     lexicons: dict[Name, Lexicon]
     pools: dict[Language, Annotation]
     evaluations: Evaluations
+    comparisons: dict[Name, Comparison]
     rerankings: dict[Name, Reranking]
     translated_queries: dict[Name, TranslatedQueries]
     papers: dict[str, dict[str, object]]
@@ -114,15 +115,15 @@ class Settings(Strict):
             yield from self._translated_query_problems(f"translated_queries.{name}", queries)
         chosen = self.evaluations
         for key, names, known in (
-            ("alignment.lexicon", [chosen.alignment.lexicon], [NONE, *self.lexicons]),
+            ("word_translation.lexicon", [chosen.word_translation.lexicon], [NONE, *self.lexicons]),
             ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
         ):
             yield from _unknown(f"evaluations.{key}", names, known)
         yield from self._comparison_problems()
 
     def _comparison_problems(self) -> Iterator[str]:
-        for name, comparison in self.evaluations.comparisons.items():
-            where, members = f"evaluations.comparisons.{name}", comparison.recipes
+        for name, comparison in self.comparisons.items():
+            where, members = f"comparisons.{name}", comparison.recipes
             yield from _unknown(where, [comparison.baseline, *members], self.recipes)
             if comparison.baseline in members:
                 yield f"{where}.recipes: expected others than the baseline, found it among them"

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from sacrebleu.metrics import BLEU
 
-from pipeline_lib.evaluation.nbest import NBest
-from pipeline_lib.evaluation.translation_quality import translation_quality
+from pipeline_lib.evaluation.machine_translation.quality import translation_quality
+from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.translator import Hypothesis, Translator
 
 _BLEU_TOKENIZERS = {"zh": "zh", "ja": "char"}

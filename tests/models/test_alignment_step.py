@@ -10,7 +10,7 @@ from scipy.linalg import orthogonal_procrustes
 from tiny_models import pairs_in, prepare
 from torch.nn import functional as F
 
-from pipeline_lib.evaluation.alignment import translation_precision
+from pipeline_lib.evaluation.words.translation import translation_precision
 from pipeline_lib.models import alignment
 from pipeline_lib.models.alignment import (
     AlignmentStep,

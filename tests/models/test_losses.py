@@ -4,7 +4,7 @@ import torch
 from tiny_models import double_loop
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.losses import (
     Hinge,
     InfoNCE,

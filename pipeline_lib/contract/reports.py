@@ -1,0 +1,34 @@
+"""Reports: what stages leave in metrics/, as JSON with numbers rounded to four places."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline_lib.publishing import publish
+
+DECIMALS = 4
+
+
+def write_report(report: Mapping[str, object], path: Path) -> None:
+    """Publish a report."""
+    with publish(path) as temporary:
+        text = json.dumps(_rounded(report), indent=1)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_report(path: Path) -> dict:
+    """Read a report."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_reports(folder: Path) -> dict[str, dict]:
+    """Read the reports in a folder, by name; none if there is no such folder."""
+    return {path.stem: read_report(path) for path in sorted(folder.glob("*.json"))}
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, DECIMALS) if isinstance(value, float) else value

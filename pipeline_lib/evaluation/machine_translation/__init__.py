@@ -1,0 +1,1 @@
+"""Quality of machine translations: BLEU, TER, chrF and METEOR."""

@@ -1,0 +1,1 @@
+"""Retrieval: exact ranks, recalls with intervals, pools, and single queries."""

@@ -1,0 +1,62 @@
+"""Images that search the captions of all languages at once: which language comes first."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from pipeline_lib.evaluation.retrieval.pools import RankedPool
+from pipeline_lib.evaluation.retrieval.ranking import Scores, ranks
+from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
+from pipeline_lib.evaluation.significance import bootstrap_interval
+
+_CHUNK = 1024
+"""Images that are scored against all captions at a time."""
+
+
+def mixed_pool_scores(
+    pools: Mapping[str, RankedPool],
+    scores: Scores,
+    *,
+    resamples: int,
+    confidence: float,
+    seed: int,
+) -> dict[str, object]:
+    """Rank the captions of all languages together for each image that all pools have.
+
+    A space whose languages lie apart puts all captions of one before those of the others.
+
+    Args:
+        pools: Pool of each language.
+        scores: Scores of all pairs of some images and some captions.
+        resamples: Bootstrap draws of the images.
+        confidence: Level of the intervals.
+        seed: Of the draws.
+
+    Returns:
+        The scores of :func:`recalls.direction_scores`, where any caption of the image is right,
+        and ``first_language``: the share in per cent of images whose first caption is in each.
+    """
+    first = next(iter(pools.values()))
+    shared = [set(pool.image_ids) for pool in pools.values()]
+    kept = np.isin(first.image_ids, [*set.intersection(*shared)])
+    images, place = first.images[kept], {name: i for i, name in enumerate(first.image_ids[kept])}
+    captions, owners, languages = [], [], []
+    for number, pool in enumerate(pools.values()):
+        owner = np.array([place.get(name, -1) for name in pool.captions["image_id"]])
+        captions.append(pool.sentences[owner >= 0])
+        owners.append(owner[owner >= 0])
+        languages.append(np.full(len(owners[-1]), number))
+    sentences, language = np.concatenate(captions), np.concatenate(languages)
+    found = ranks(images, sentences, np.arange(len(images)), np.concatenate(owners), scores)
+    draws = bootstrapped_recalls(found, np.arange(len(found)), resamples, seed)
+    bounds = bootstrap_interval(draws, confidence).T.tolist()
+    won = language[_first(images, sentences, scores)]
+    shares = {name: 100 * float(np.mean(won == number)) for number, name in enumerate(pools)}
+    return {**direction_scores(found, bounds, len(sentences)), "first_language": shares}
+
+
+def _first(images: np.ndarray, captions: np.ndarray, scores: Scores) -> np.ndarray:
+    chunks = range(0, len(images), _CHUNK)
+    return np.concatenate(
+        [scores(images[start : start + _CHUNK], captions).argmax(axis=1) for start in chunks]
+    )

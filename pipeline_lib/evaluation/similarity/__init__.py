@@ -1,0 +1,1 @@
+"""Semantic textual similarity: correlation of cosines with human scores."""

@@ -1,0 +1,156 @@
+"""Semantic textual similarity: how well cosines of sentence vectors follow human scores.
+
+A scored set is a UTF-8 text file without a header, one pair per line, three columns between tabs:
+score, first sentence, second sentence. A pair with an empty score was never judged and is left
+out, as in the SemEval tasks (Agirre et al. 2014; 2015).
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.corpora.files import note_lines, read_lines
+from pipeline_lib.evaluation.significance import bootstrap_interval
+from pipeline_lib.evaluation.similarity.correlation import CORRELATIONS
+
+_NO_LETTER = re.compile(r"[\W_]+")
+
+
+def read_scored_pairs(path: Path) -> pd.DataFrame:
+    """Read the judged pairs of a scored set.
+
+    Returns:
+        Columns ``line`` (from 1), ``score``, ``first``, ``second``; sentences in Unicode form NFC.
+
+    Raises:
+        ContractError: Lists every line that has not three columns, a score that is no number, or
+            no sentence; or there is no judged pair.
+    """
+    problems: list[str] = []
+    lines = [unicodedata.normalize("NFC", line) for line in read_lines(path, problems)]
+    rows = [(number, *line.rstrip("\r").split("\t")) for number, line in enumerate(lines, 1)]
+    note_lines(problems, path, [(row[0], found) for row in rows for found in _line_problems(row)])
+    judged = [row for row in rows if row[1].strip()]
+    if not problems and not judged:
+        problems.append("expected pairs with a score in the first column, found none")
+    raise_problems("scored pairs", problems)
+    pairs = pd.DataFrame(judged, columns=["line", "score", "first", "second"])
+    return pairs.astype({"score": float})
+
+
+def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Return the cosine of each row of ``first`` with the same row of ``second``.
+
+    Args:
+        first: Sentence vectors ``[pairs, dim]``.
+        second: Sentence vectors ``[pairs, dim]``.
+
+    Raises:
+        ValueError: Shapes differ, or a vector has no direction.
+    """
+    first, second = (np.asarray(vectors, np.float64) for vectors in (first, second))
+    norms = [np.linalg.norm(vectors, axis=-1) for vectors in (first, second)]
+    if first.shape != second.shape or first.ndim != 2:
+        raise ValueError(f"expected equal [pairs, dim], found {first.shape} and {second.shape}")
+    if not all(np.isfinite(norm).all() and (norm > 0).all() for norm in norms):
+        raise ValueError("expected vectors with a direction, found zero, NaN or infinity")
+    return (first * second).sum(axis=1) / (norms[0] * norms[1])
+
+
+def overlapping(pairs: pd.DataFrame, training_texts: Iterable[str]) -> np.ndarray:
+    """Return which pairs have a sentence that is a training caption, boolean ``[pairs]``.
+
+    Sentences are equal when their letters and digits are: case, spaces and punctuation differ
+    between copies of one caption (``it's`` and ``its``, ``fire truck`` and ``firetruck``).
+    """
+    known = {_letters(text) for text in training_texts}
+    return np.array(
+        [
+            _letters(first) in known or _letters(second) in known
+            for first, second in zip(pairs["first"], pairs["second"], strict=True)
+        ],
+        dtype=bool,
+    )
+
+
+def sts_scores(
+    gold: np.ndarray,
+    predicted: np.ndarray,
+    overlap: np.ndarray,
+    *,
+    resamples: int,
+    confidence: float,
+    seed: int,
+) -> dict[str, dict[str, object]]:
+    """Correlate predicted with human similarities, with and without what training has seen.
+
+    Args:
+        gold: Human scores ``[pairs]``.
+        predicted: Cosines ``[pairs]``.
+        overlap: Whether a sentence of the pair is a training caption ``[pairs]``, boolean.
+        resamples: Bootstrap draws of the pairs.
+        confidence: Level of the intervals, such as 0.95.
+        seed: Seed of the draws.
+
+    Returns:
+        For ``all``, ``without_overlap`` and ``overlap_only``: ``n_pairs`` and, where the scores
+        vary, ``pearson`` and ``spearman``, each with ``..._interval``. JSON-serialisable.
+
+    Raises:
+        ValueError: Shapes differ or numbers are not finite.
+    """
+    if not gold.shape == predicted.shape == overlap.shape or gold.ndim != 1:
+        raise ValueError(
+            "expected one entry per pair everywhere, found shapes "
+            f"{gold.shape}, {predicted.shape} and {overlap.shape}"
+        )
+    if not (np.isfinite(gold).all() and np.isfinite(predicted).all()):
+        raise ValueError("expected finite scores and cosines, found NaN or infinity")
+    subsets = {
+        "all": np.ones(len(gold), bool),
+        "without_overlap": ~overlap,
+        "overlap_only": overlap,
+    }
+    return {
+        name: _correlations(gold[kept], predicted[kept], resamples, confidence, seed)
+        for name, kept in subsets.items()
+    }
+
+
+def _correlations(
+    gold: np.ndarray, predicted: np.ndarray, resamples: int, confidence: float, seed: int
+) -> dict[str, object]:
+    found: dict[str, object] = {"n_pairs": len(gold)}
+    if len(gold) and np.ptp(gold) and np.ptp(predicted):
+        for name, (correlation, bootstrapped) in CORRELATIONS.items():
+            found[name] = correlation(gold, predicted)
+            draws = bootstrapped(gold, predicted, resamples, seed)
+            found[f"{name}_interval"] = bootstrap_interval(draws, confidence).tolist()
+    return found
+
+
+def _letters(text: str) -> str:
+    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _line_problems(row: tuple[int, *tuple[str, ...]]) -> Iterator[str]:
+    _, score, *sentences = row
+    if len(sentences) != 2:
+        yield f"expected score, tab, sentence, tab, sentence; found {len(row) - 1} column(s)"
+    elif score.strip() and not _is_finite(score):
+        yield f"expected a number or nothing as the score, found {score!r}"
+    elif score.strip() and not all(map(_letters, sentences)):
+        yield f"expected two sentences, found {sentences!r}"
+
+
+def _is_finite(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

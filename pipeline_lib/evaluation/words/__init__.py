@@ -1,0 +1,1 @@
+"""Word translation (bilingual lexicon induction) by nearest neighbours and CSLS."""

@@ -1,0 +1,187 @@
+"""Per-query results against plain loops, and the paired test over them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.queries import QUERIES, read_queries, write_queries
+from pipeline_lib.evaluation.retrieval import queries as module
+from pipeline_lib.evaluation.retrieval.hits import (
+    HITS,
+    image_contributions,
+    image_hits,
+    paired_p,
+    read_hits,
+)
+from pipeline_lib.evaluation.retrieval.pools import rank_pools, ranks_in_folds
+from pipeline_lib.evaluation.retrieval.queries import best_candidates, query_table
+from pipeline_lib.evaluation.retrieval.recalls import summarise
+from pipeline_lib.evaluation.retrieval.scores import SCORES
+from pipeline_lib.evaluation.vectors import Embeddings
+
+
+def space(seed, images=40, noise=1.0):
+    """Draw images with one to three captions near them: embeddings and the captions table."""
+    generator = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(images), generator.integers(1, 4, images))
+    vectors = generator.standard_normal((images, 6))
+    captions = vectors[owner] + noise * generator.standard_normal((len(owner), 6))
+    ids = np.array([f"i{number}" for number in range(images)], object)
+    caption_ids = np.array([f"c{number}" for number in range(len(owner))], object)
+    table = pd.DataFrame(
+        {
+            "caption_id": caption_ids,
+            "image_id": ids[owner],
+            "language": "en",
+            "annotation": "caption",
+        }
+    ).sample(frac=1, random_state=seed)
+    return Embeddings(ids, vectors, caption_ids, captions), table
+
+
+def found(seed, similarity="cosine", noise=1.0):
+    """Rank one corpus; noise moves its captions away from their images."""
+    vectors, captions = space(0, noise=noise)
+    scores = SCORES[similarity]
+    ranked = {seed: rank_pools(vectors, captions, {"en": "caption"}, scores)}
+    return ranked[seed]["en"], query_table(ranked, scores)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "order"])
+def test_ranks_and_best_candidates_equal_plain_loops(similarity):
+    pool, table = found(7, similarity)
+    scores = SCORES[similarity](pool.images, pool.sentences)
+    caption_ids = pool.captions["caption_id"].to_numpy()
+    owner = pool.captions["image_id"].to_numpy()
+    right = pool.image_ids[:, None] == owner
+    ways = {
+        "image_to_text": (scores, right, pool.image_ids, pool.image_ids, caption_ids),
+        "text_to_image": (scores.T, right.T, caption_ids, owner, pool.image_ids),
+    }
+    assert set(table["seed"]) == {7}
+    for direction, (matrix, matches, query_ids, image_ids, candidate_ids) in ways.items():
+        rows = table[table["direction"] == direction].set_index("query_id")
+        assert len(rows) == len(query_ids)
+        for q, (query, image) in enumerate(zip(query_ids, image_ids, strict=True)):
+            best = max(matrix[q][matches[q]])
+            row = rows.loc[query]
+            assert row["rank"] == 1 + (matrix[q][~matches[q]] >= best).sum()
+            assert row["right_id"] == candidate_ids[matrix[q] == best][0]
+            wrong = np.where(matches[q], -np.inf, matrix[q])
+            assert row["wrong_id"] == candidate_ids[wrong.argmax()]
+            assert row["image_id"] == image
+    assert (table["rank"] > 1).sum() > 20
+
+
+@pytest.mark.parametrize(("fold_images", "sizes"), [(10, [10] * 4), (14, [14, 13, 13]), (90, [40])])
+def test_folds_are_ranked_as_if_each_were_the_pool(fold_images, sizes):
+    pool, _ = found(7)
+    ranks = ranks_in_folds(pool, fold_images, SCORES["cosine"])
+    assert ranks.folds == len(sizes)
+    scores = pool.images @ pool.sentences.T
+    owner = ranks.caption_image
+    for rows in np.split(np.arange(40), np.cumsum(sizes)[:-1]):
+        offered = [c for c in range(len(owner)) if owner[c] in rows]
+        for image in rows:
+            best = max(scores[image, c] for c in offered if owner[c] == image)
+            wrong = [c for c in offered if owner[c] != image]
+            assert ranks.image_to_text[image] == 1 + sum(scores[image, c] >= best for c in wrong)
+        for c in offered:
+            wrong = [image for image in rows if image != owner[c]]
+            above = sum(scores[image, c] >= scores[owner[c], c] for image in wrong)
+            assert ranks.text_to_image[c] == 1 + above
+    found_in_folds = summarise(ranks, resamples=10, confidence=0.9, seed=0)
+    assert found_in_folds["text_to_image"]["n_candidates"] == 40 // len(sizes)
+    assert found_in_folds["image_to_text"]["n_candidates"] == len(owner) // len(sizes)
+    assert found_in_folds["image_to_text"]["r1"] == 100 * np.mean(ranks.image_to_text == 1)
+
+
+def test_chunks_do_not_change_what_is_found(monkeypatch):
+    generator = np.random.default_rng(1)
+    queries, candidates = generator.standard_normal((50, 4)), generator.standard_normal((30, 4))
+    groups = generator.integers(0, 5, 50), generator.integers(0, 5, 30)
+    whole = best_candidates(queries, candidates, groups, SCORES["cosine"])
+    monkeypatch.setattr(module, "_CHUNK", 7)
+    for side, part in zip(
+        whole, best_candidates(queries, candidates, groups, SCORES["cosine"]), strict=True
+    ):
+        np.testing.assert_array_equal(side, part)
+
+
+def test_a_pool_of_one_image_has_no_wrong_candidate(tmp_path):
+    vectors = Embeddings(
+        np.array(["i"], object), np.ones((1, 2)), np.array(["a", "b"], object), np.ones((2, 2))
+    )
+    captions = pd.DataFrame(
+        {"caption_id": ["a", "b"], "image_id": "i", "language": "en", "annotation": "caption"}
+    )
+    ranked = {1: rank_pools(vectors, captions, {"en": "caption"}, SCORES["cosine"])}
+    write_queries(query_table(ranked, SCORES["cosine"]), tmp_path / "q.parquet")
+    table = read_queries(tmp_path / "q.parquet")
+    assert table["wrong_id"].isna().all()
+    assert len(table) == 3
+    assert set(table["rank"]) == {1}
+
+
+def test_contributions_of_images_add_up_to_the_sum_of_recalls():
+    pool, table = found(1)
+    scores = summarise(pool.ranks, resamples=10, confidence=0.9, seed=0)
+    again = pd.concat([table, table.assign(seed=2)])
+    for queries in (table, again):
+        contributions = image_contributions(image_hits(queries), "en")
+        assert contributions.sum() == pytest.approx(scores["sum_of_recalls"])
+        assert sorted(contributions.index) == sorted(pool.image_ids)
+    assert image_contributions(image_hits(table), "de").empty
+
+
+def test_hits_are_counted_one_query_at_a_time_and_read_back(tmp_path):
+    _, table = found(1)
+    both = pd.concat([table, found(1, noise=2.0)[1].assign(seed=2), table.assign(language="nan")])
+    hits = image_hits(both)
+    assert list(hits) == HITS
+    hits.to_csv(tmp_path / "images.csv", index=False)
+    pd.testing.assert_frame_equal(read_hits(tmp_path / "images.csv"), hits, check_dtype=False)
+    for _, row in hits.iterrows():
+        asked = both[(both["image_id"] == row["image_id"]) & (both["language"] == row["language"])]
+        seeds = 2 if row["language"] == "en" else 1
+        assert row["seeds"] == seeds
+        for way in ("image_to_text", "text_to_image"):
+            ranks = asked.loc[asked["direction"] == way, "rank"]
+            assert row[way] == sum((r <= 1) + (r <= 5) + (r <= 10) for r in ranks)
+        assert row["captions"] * seeds == (asked["direction"] == "text_to_image").sum()
+
+
+def test_paired_test_sees_a_worse_space_and_no_difference_to_itself():
+    _, table = found(1, noise=0.3)
+    _, worse = found(1, noise=3.0)
+    table, worse = image_hits(table), image_hits(worse)
+    assert paired_p(table, table, "en", 500, 0) == 1
+    p = paired_p(table, worse, "en", 500, 0)
+    assert p == pytest.approx(1 / 501)
+    assert paired_p(worse, table, "en", 500, 0) == p
+
+
+def test_recipes_with_other_queries_are_not_compared():
+    _, table = found(1)
+    fewer = image_hits(table[table["query_id"] != "c3"])
+    table = image_hits(table)
+    assert np.isnan(paired_p(table, fewer, "en", 100, 0))
+    assert np.isnan(paired_p(table, table, "de", 100, 0))
+
+
+def test_queries_round_trip_and_bad_ones_are_refused(tmp_path):
+    _, table = found(1)
+    write_queries(table, tmp_path / "q.parquet")
+    read = read_queries(tmp_path / "q.parquet")
+    assert list(read.columns) == QUERIES.names
+    assert len(read) == len(table)
+    bad = table.assign(direction="sideways", rank=0)
+    bad.loc[0, "right_id"] = ""
+    with pytest.raises(ContractError) as error:
+        write_queries(pd.concat([bad, bad.iloc[:1]]), tmp_path / "bad")
+    for part in ("4 problem", "a direction not in", "a rank below 1", "no right_id", "repeated"):
+        assert part in str(error.value)
+    assert not (tmp_path / "bad").exists()
+    with pytest.raises(ContractError, match="are missed, but name no wrong candidate"):
+        write_queries(table.assign(rank=2, wrong_id=None), tmp_path / "bad")

@@ -1,0 +1,243 @@
+"""Re-ranking with a model's similarities: features, gaps in the images, leaks, and the stage."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny
+import torch
+from click.testing import CliRunner
+from sacrebleu.metrics import BLEU
+from translations import draw_lists
+
+from pipeline_lib.contract.features import write_features
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import write_captions, write_pairs
+from pipeline_lib.evaluation.reranking import report as reranking_report
+from pipeline_lib.evaluation.reranking.nbest import NBest, write_nbest
+from pipeline_lib.evaluation.reranking.report import Lists, rerank
+from pipeline_lib.evaluation.reranking.similarities import (
+    check_lists,
+    with_images,
+    with_similarities,
+)
+from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.settings.rerankings import Reranking
+from stages import rerank as stage
+
+RETRIEVAL = RetrievalEvaluation(
+    split="test", bootstrap_samples=200, confidence=0.95, seed=1, fold_images=1000
+)
+VALUES = {
+    "translator": "toy",
+    "dataset": "toy",
+    "recipe": "tiny",
+    "seed": 1,
+    "pairs": "tiny",
+    "features": "tiny",
+    "similarities": ["sentence", "image"],
+    "step_cap": 0.01,
+    "decay": 0.999,
+    "epochs": 10,
+    "order_seed": 1,
+    "meteor": False,
+}
+SETTINGS = Reranking.model_validate(VALUES)
+
+
+def model(**changes):
+    recipe = tiny.recipe(**changes)
+    return tiny.space(recipe, seed=3)
+
+
+def nbest(sizes):
+    """Return lists of translations of tiny's captions, of these sizes."""
+    generator = np.random.default_rng(0)
+    sentence = np.repeat(np.arange(len(sizes)), sizes)
+    text = [" ".join(generator.choice([f"de{n}" for n in range(6)], 3)) for _ in sentence]
+    own = -np.sort(generator.random(len(sentence)))
+    return NBest(sentence, text, ("log_likelihood",), own[:, None], own)
+
+
+def rows(*images):
+    tokens = [[f"en{number}", "in"] for number in images]
+    ids = [f"tiny:{number}" for number in images]
+    return pd.DataFrame({"image_id": ids, "source_tokens": tokens})
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "order"])
+def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
+    made, lists, features = model(similarity=similarity), nbest([2, 1, 3]), tiny.features()
+    found = with_similarities(
+        lists, rows(4, 0, 4), made, ("en", "de"), features, ["sentence", "image"]
+    )
+    assert found.names == ("score", "log_likelihood", "length", "sentence", "image")
+    np.testing.assert_array_equal(found.features[:, 0], lists.scores)
+    np.testing.assert_array_equal(found.features[:, 1], lists.features[:, 0])
+    assert found.features[:, 2].tolist() == [len(text.split()) for text in lists.text]
+
+    def embed(tokens, language):
+        ids, lengths = made.vocabulary.encode_all([tokens], language)
+        return made.embed_tokens(torch.from_numpy(ids).long(), torch.from_numpy(lengths), language)
+
+    for row, (number, text) in enumerate(zip(lists.sentence, lists.text, strict=True)):
+        image = (4, 0, 4)[number]
+        translation = embed(text.split(), "de")
+        source = embed([f"en{image}", "in"], "en")
+        photo = made.embed_features(torch.from_numpy(features.vectors[image][None]))
+        expected = [made.scores(source, translation).item(), made.scores(photo, translation).item()]
+        np.testing.assert_allclose(found.features[row, 3:], expected, atol=1e-5)
+
+
+def test_sentences_without_an_image_are_left_out_with_their_lists():
+    lists = nbest([2, 1, 3])
+    kept, remaining = with_images(lists, rows(4, 0, 2), {"tiny:4", "tiny:2"})
+    assert kept.sentence.tolist() == [0, 0, 1, 1, 1]
+    assert kept.text == lists.text[:2] + lists.text[3:]
+    assert remaining["image_id"].tolist() == ["tiny:4", "tiny:2"]
+    np.testing.assert_array_equal(kept.scores, np.delete(lists.scores, 2))
+
+
+def seen(**images):
+    """Return the pairs of a model that saw these images in these splits."""
+    rows = [(split, f"tiny:{number}") for split, numbers in images.items() for number in numbers]
+    return pd.DataFrame(rows, columns=["split", "image_id"])
+
+
+def test_every_reason_not_to_rank_is_listed():
+    lists = {"val": (nbest([1, 1]), rows(1, 2)), "test": (nbest([2]), rows(3, 4))}
+    # A model may be validated on the images of the lists that the weights are tuned on.
+    check_lists("x", {"val": lists["val"]}, seen(train=[5], val=[1, 2]))
+    with pytest.raises(ContractError) as error:
+        check_lists("x", lists, seen(train=[2, 9], val=[4]))
+    message = str(error.value)
+    assert "rerankings.x" in message
+    assert "split val: 1 of the translated images are among" in message
+    assert "tiny:2" in message
+    assert "split test: expected a list for each of 2 sentences, found 1" in message
+    assert "split test: 1 of the translated images are among" in message
+    assert "tiny:4" in message
+    with pytest.raises(ContractError, match="split test: expected sentences whose image has feat"):
+        check_lists("x", {"test": (nbest([]), rows())}, seen())
+
+
+def told_apart(seed):
+    """Return lists in whose second feature the share of right words hides."""
+    references, hypotheses, sentence, statistics = draw_lists(seed, 60, 6)
+    generator = np.random.default_rng(seed)
+    own = generator.standard_normal(len(sentence))
+    right = statistics[:, 0] / np.maximum(statistics[:, 4], 1)
+    features = np.column_stack([own, right + 0.05 * generator.standard_normal(len(own))])
+    return Lists(
+        NBest(sentence, hypotheses, ("log_likelihood", "image"), features, own), references
+    )
+
+
+def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
+    lists = told_apart(2)
+    found, best = rerank(told_apart(1), lists, "de", SETTINGS, RETRIEVAL)
+    assert found["reranked"]["epoch"] > 0
+    weight = found["reranked"]["weights"]["log_likelihood"]
+    assert set(found["control"]["weights"]) == {"log_likelihood"}
+    assert found["test"]["control"] == found["test"]["own"]
+    assert found["test"]["p_bleu_control"] == found["test"]["p_bleu"]
+    assert found["reranked"]["weights"]["image"] > 10 * abs(weight)
+    test = found["test"]
+    assert test["random_bleu"] < test["reranked"]["bleu"] <= test["oracle_bleu"]
+    assert test["reranked"]["bleu"] > test["own"]["bleu"] + 10
+    assert test["reranked"]["ter"] < test["own"]["ter"]
+    assert max(test["p_bleu"], test["p_ter"]) < 0.02
+    assert test["own"]["n_segments"] == 60
+    assert test["n_hypotheses"] == 360
+    json.dumps(found)
+    chosen = BLEU(tokenize="none").corpus_score(best["test"]["reranked"], [lists.references])
+    assert chosen.score == pytest.approx(test["reranked"]["bleu"])
+
+
+def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
+    asked = []
+
+    def length(hypotheses, references, language):
+        asked.append((len(hypotheses), len(references), language))
+        return {"meteor": float(len(" ".join(hypotheses)))}
+
+    monkeypatch.setattr(reranking_report, "meteor", length)
+    settings = SETTINGS.model_copy(update={"meteor": True})
+    found, best = rerank(told_apart(1), told_apart(2), "de", settings, RETRIEVAL)
+    assert asked == [(60, 60, "de")] * 6
+    for split in ("val", "test"):
+        for name, hypotheses in best[split].items():
+            assert found[split][name]["meteor"] == len(" ".join(hypotheses))
+
+
+@dataclass
+class Translator:
+    source_language: str = "en"
+    target_language: str = "de"
+
+
+@dataclass
+class Study:
+    rerankings: dict
+    translators: dict
+    evaluations: object
+
+
+@dataclass
+class Evaluations:
+    retrieval: RetrievalEvaluation
+
+
+def write_inputs(folder, images):
+    """Write all that the stage reads; the n-best lists are of captions of these images."""
+    pairs = tiny.pairs()
+    captions = pairs.drop(columns="set").assign(
+        image_id=pairs["image_id"].str.replace("tiny", "toy"),
+        text=pairs["tokens"].map(" ".join),
+        split=pairs["split"].replace("train", "test"),
+    )
+    features = tiny.features()
+    named = np.array([name.replace("tiny", "toy") for name in features.image_ids], object)
+    write_features(type(features)(named, features.vectors, {}), folder / "data/features/tiny.h5")
+    write_captions(captions, folder / "data/captions/toy.parquet")
+    write_pairs(pairs.assign(text="words"), folder / "data/pairs/tiny.parquet")
+    for split, name in (("val", "val"), ("test", "train")):
+        write_nbest(nbest([3] * len(images)), folder / f"data/nbest/toy/{split}.nbest")
+        table = pd.DataFrame(
+            {
+                "source_id": [f"{name}/{number}/en/0" for number in images],
+                "target_id": [f"{name}/{number}/de/0" for number in images],
+                "image_id": [f"toy:{number}" for number in images],
+            }
+        )
+        table.to_csv(folder / f"data/nbest/toy/{split}.tsv", sep="\t", index=False)
+    model().save(folder / "data/models/tiny/seed-1", tiny.PREPROCESSING, {})
+
+
+def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_inputs(tmp_path, images=[0, 1, 2, 3])
+    study = Study({"toy": SETTINGS}, {"toy": Translator()}, Evaluations(RETRIEVAL))
+    monkeypatch.setattr(stage, "load_settings", lambda: study)
+    result = CliRunner().invoke(stage.main, ["toy"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads(Path("metrics/reports/rerankings/toy.json").read_text())
+    own = ["score", "log_likelihood", "length"]
+    assert list(found["control"]["weights"]) == own
+    assert list(found["reranked"]["weights"]) == [*own, "sentence", "image"]
+    assert found["test"]["n_hypotheses"] == found["val"]["n_hypotheses"] == 12
+    kept = pd.read_csv("data/rerankings/toy/test.tsv", sep="\t")
+    assert kept["source_id"].tolist() == [f"train/{number}/en/0" for number in range(4)]
+    assert set(kept) == {
+        "source_id",
+        "target_id",
+        "image_id",
+        "reference",
+        "own",
+        "control",
+        "reranked",
+    }
+    assert kept.notna().all(axis=None)

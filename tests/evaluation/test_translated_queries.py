@@ -1,0 +1,128 @@
+"""A model that is queried by translations: as by captions with the same words."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import tiny
+import torch
+from click.testing import CliRunner
+from pydantic import TypeAdapter
+from ruamel.yaml import YAML
+from study import ROOT
+
+from pipeline_lib.contract.features import write_features
+from pipeline_lib.contract.queries import read_queries
+from pipeline_lib.contract.tables import write_captions, write_images
+from pipeline_lib.evaluation.retrieval.recalls import retrieval_scores
+from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.settings.strict import SettingsError
+from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.synthesis import Translation
+from pipeline_lib.settings.translated_queries import TranslatedQueries
+from stages import translated_queries as stage
+
+BOOTSTRAP = {"resamples": 50, "confidence": 0.9, "seed": 1}
+RETRIEVAL = RetrievalEvaluation(
+    split="val", bootstrap_samples=50, confidence=0.9, seed=1, fold_images=1000
+)
+TRANSLATION = {
+    "dataset": "toy", "source_language": "en", "annotation": "caption", "target_language": "de",
+    "engine": "file", "model": "ready.tsv",
+}  # fmt: skip
+
+
+@dataclass
+class Evaluations:
+    retrieval: RetrievalEvaluation
+
+
+@dataclass
+class Study:
+    tried: object
+    evaluations: Evaluations
+    translations: dict
+    translated_queries: dict
+
+    def recipe(self, name):
+        return {"tried": self.tried}[name]
+
+
+def machine(captions):
+    """Return German captions as if they translated English ones, one per image."""
+    german = captions[(captions["language"] == "de") & (captions["position"] == 0)]
+    return german.assign(
+        caption_id=german["caption_id"] + "/mt",
+        annotation="machine",
+        source_caption_id=german["caption_id"].str.replace("/de/", "/en/"),
+    )
+
+
+def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    recipe = tiny.recipe(seeds=[1, 2])
+    pairs, features = tiny.pairs(), tiny.features()
+    captions = pairs[pairs["split"] == "val"].drop(columns="set")
+    captions = captions.assign(text=captions["tokens"].map(" ".join))
+    translated = machine(captions)
+    write_captions(pd.concat([captions, translated]), Path("data/captions/toy_de.parquet"))
+    images = captions[["image_id", "split"]].drop_duplicates("image_id")
+    images = images.assign(dataset="tiny", path=images["image_id"] + ".jpg")
+    write_images(images, Path("data/images/toy_de.parquet"))
+    write_features(features, Path("data/features/tiny.h5"))
+    models = {seed: tiny.space(recipe, seed, pairs) for seed in recipe.seeds}
+    for seed, model in models.items():
+        model.save(Path(f"data/models/tried/seed-{seed}"), tiny.PREPROCESSING, {})
+    chosen = TranslatedQueries(recipe="tried", features="tiny", translation="toy_de")
+    translation = TypeAdapter(Translation).validate_python(TRANSLATION)
+    study = Study(recipe, Evaluations(RETRIEVAL), {"toy_de": translation}, {"en_to_de": chosen})
+    monkeypatch.setattr(stage, "load_settings", lambda: study)
+    result = CliRunner().invoke(stage.main, ["en_to_de"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    report = json.loads(Path("metrics/reports/translated_queries/en_to_de.json").read_text())
+    assert (report["recipe"], report["source_language"], report["target_language"]) == (
+        "tried", "en", "de",
+    )  # fmt: skip
+
+    ids = list(images["image_id"])
+    place = {name: row for row, name in enumerate(features.image_ids)}
+    for seed, model in models.items():
+        tokens, lengths = model.vocabulary.encode_all(list(translated["tokens"]), "de")
+        sentences = model.embed_tokens(
+            torch.from_numpy(tokens).long(), torch.from_numpy(lengths).long(), "de"
+        ).numpy()
+        shown = torch.from_numpy(features.vectors[[place[name] for name in ids]])
+        expected = retrieval_scores(
+            model.embed_features(shown).numpy(), ids, sentences, list(translated["image_id"]),
+            **BOOTSTRAP,
+        )  # fmt: skip
+        found = report["per_seed"][str(seed)]
+        assert found["sum_of_recalls"] == pytest.approx(expected["sum_of_recalls"], abs=1e-3)
+        assert found["text_to_image"]["mean_rank"] == pytest.approx(
+            expected["text_to_image"]["mean_rank"], abs=1e-3
+        )
+    queries = read_queries(Path("data/translated_queries/en_to_de.parquet"))
+    assert set(queries["seed"]) == {1, 2}
+    by_text = queries[(queries["seed"] == 1) & (queries["direction"] == "text_to_image")]
+    assert set(by_text["query_id"]) == set(translated["caption_id"])
+
+
+def test_names_that_do_not_fit_are_refused(tmp_path):
+    content = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    right = content["translated_queries"]["world_en_to_de"]
+    content["translated_queries"] = {
+        "reads_english": {**right, "recipe": "kadar_en"},
+        "nobody": {**right, "recipe": "none_such", "features": "none_such"},
+    }
+    path = tmp_path / "params.yaml"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        load_settings(path)
+    for text in (
+        "translated_queries.reads_english.recipe: kadar_en does not read de",
+        "translated_queries.nobody.recipe: nothing is called 'none_such'",
+        "translated_queries.nobody.features: nothing is called 'none_such'",
+    ):
+        assert text in str(error.value)

@@ -1,0 +1,515 @@
+import base64
+import io
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from ruamel.yaml import YAML
+from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.evaluation.retrieval.hits import read_hits
+from pipeline_lib.reporting.comparisons import Difference
+from pipeline_lib.reporting.figure_tables import figure_tables
+from pipeline_lib.reporting.figures import figures
+from pipeline_lib.reporting.page.charts import mean_recall_sum, word_translation_charts
+from pipeline_lib.reporting.page.gallery import queries_each, spread
+from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
+from pipeline_lib.reporting.results import read_results
+from pipeline_lib.reporting.table import Table, latex_table, markdown_table
+from pipeline_lib.reporting.verdicts import chance, verdicts
+from pipeline_lib.settings.study import load_settings
+from stages.report import main as report
+
+VOID = {"meta", "link", "img", "br", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """What stands in a page: its tags with their attributes, in order, and its text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tags, self.open, self.text, self.problems = [], [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag in ("p", "li", "td", "div"):
+            self.text.append("\n")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> at {self.getpos()}")
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] != "style":
+            self.text.append(data)
+
+    def attributes(self, name):
+        return [attributes[name] for _, attributes in self.tags if name in attributes]
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Return the folder of a study with its report."""
+    folder = tmp_path_factory.mktemp("study")
+    write_study(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        CliRunner().invoke(report, [], catch_exceptions=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(study):
+    return (study / "data/report/index.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def test_page_is_well_formed_and_its_links_lead_somewhere(page):
+    assert page.problems == []
+    assert page.open == []
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    links = [link for link in page.attributes("href") if link != "data:,"]
+    assert sorted(links) == sorted(f"#{name}" for name in ids)
+    assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
+            "training", "method"} == set(ids)  # fmt: skip
+
+
+def test_page_loads_nothing_and_names_no_place_or_time(page, html, study):
+    sources = page.attributes("src")
+    assert len(sources) == 2 * 6 * queries_each(2)
+    assert all(source.startswith("data:image/jpeg;base64,") for source in sources)
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert not re.search(r"https?:|url\(|@import", html)
+    assert str(study) not in html
+
+
+def test_captions_stand_in_the_page_as_text(page, html):
+    assert TEXT.split(" |")[0] not in html
+    assert TEXT in "".join(page.text)
+    assert any(TEXT in words for words in page.attributes("alt"))
+
+
+def test_equal_inputs_give_equal_bytes(study, tmp_path, monkeypatch):
+    write_study(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    for folder in ("data/report", "metrics/results", "metrics/results/tables"):
+        for path in (study / folder).glob("*.*"):
+            assert (tmp_path / folder / path.name).read_bytes() == path.read_bytes()
+
+
+def test_first_screen_says_who_won_and_by_how_much(study, page):
+    sums = {}
+    for name in CHANCES:
+        text = (study / f"metrics/reports/recipes/{name}/scores/retrieval.json").read_text()
+        per_seed = YAML(typ="safe").load(text)["per_seed"].values()
+        for language in ("en", "de"):
+            found = [seed[language]["sum_of_recalls"] for seed in per_seed if language in seed]
+            if found:
+                sums[name, language] = np.mean(found)
+    words = "".join(page.text)
+    claims = re.findall(r"(\w+) (wins|leads) by ([\d.]+) over (\w+)", words)
+    assert [claim[:2] for claim in claims] == [("mlmme_b100", "wins")] * 2
+    for language, (_, _, lead, second) in zip(("en", "de"), claims, strict=True):
+        difference = sums["mlmme_b100", language] - sums[second, language]
+        assert float(lead) == pytest.approx(difference, abs=0.051)
+        others = [value for (name, code), value in sums.items()
+                  if code == language and name != "mlmme_b100"]  # fmt: skip
+        assert sums[second, language] == max(others)
+    assert "Leads that are certain at 95 %: English, German." in words
+    assert f"a blind guess gets {chance(IMAGES, IMAGES * PER_IMAGE):.0f}." in words
+
+
+@pytest.mark.parametrize(
+    ("ranked", "dataset"), [("caption", "world"), ("machine", "world_machine")]
+)
+def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked(
+    study, monkeypatch, ranked, dataset
+):
+    settings = load_settings(study / "params.yaml")
+    settings.recipes["mlmme_b100"] |= {"dataset": "world_machine"}
+    settings.pools["de"] = ranked
+    monkeypatch.chdir(study)
+    summary = read_results(settings).summary
+    datasets = summary.groupby("recipe")["dataset"].unique()
+    assert datasets["mlmme_b100"].tolist() == [dataset]
+    assert datasets["kadar_en"].tolist() == ["world"]
+
+
+def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    homes = [
+        tmp_path / f"metrics/reports/recipes/{name}/scores" for name in ("mlmme_b050", "mlmme_b100")
+    ]
+    for file in ("images.csv", "retrieval.json"):
+        shutil.copy(homes[0] / file, homes[1] / file)
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
+    assert "mlmme_b050 leads by 0.0 over mlmme_b100, which may be chance" in words
+    assert "p = 1.000" in words.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("low", "p", "certain"),
+    [(0.2, 0.07, False), (-0.2, 0.03, False), (0.2, 0.03, True)],
+    ids=["the test says chance", "the interval says chance", "both are convinced"],
+)
+def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, certain, monkeypatch):
+    monkeypatch.setattr(
+        "pipeline_lib.reporting.verdicts.difference",
+        lambda *_: Difference(difference=9.0, low=low, high=38.5, p=p),
+    )
+    rows = [{"dataset": "world", "language": "de", "recipe": name, "sum_of_recalls": points}
+            for name, points in (("mule", 50.0), ("embn_de", 41.0))]  # fmt: skip
+    retrieval = load_settings(ROOT / "params.yaml").evaluations.retrieval
+    (found,) = verdicts(pd.DataFrame(rows), {}, retrieval)
+    assert (found.lead.points, found.lead.certain) == (9, certain)
+
+
+def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "metrics/reports/recipes/mlmme_b100/scores/images.csv").unlink()
+    (tmp_path / "data/queries/mlmme_b100.parquet").unlink()
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
+    assert words.count(", which was not tested") == 2
+    assert "English · mlmme_b050 (mlmme_b100 is better, but its queries are not here)" in words
+    shutil.rmtree(tmp_path / "data/queries")
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    assert 'id="gallery"' not in Path("data/report/index.html").read_text(encoding="utf-8")
+
+
+def test_hits_that_do_not_add_up_to_the_scores_are_named(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    for name in ("kadar_en", "mlmme_b100"):
+        path = tmp_path / f"metrics/reports/recipes/{name}/scores/images.csv"
+        hits = read_hits(path)
+        hits.assign(image_to_text=hits["image_to_text"] // 2).to_csv(path, index=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ContractError, match="3 problem") as error:
+        CliRunner().invoke(report, [], catch_exceptions=False)
+    assert "dvc repro evaluate@kadar_en" in str(error.value)
+
+
+def test_gallery_outlines_what_is_right(page):
+    shots = [
+        (attributes["class"], page.tags[number + 1][1]["src"])
+        for number, (tag, attributes) in enumerate(page.tags)
+        if tag == "figure" and attributes.get("class", "").startswith("shot")
+    ]
+    right = [source for kind, source in shots if kind == "shot right"]
+    assert len(shots) == 2 * 6 * queries_each(2)
+    assert len(right) == 2 * 2 * queries_each(2)
+    for _, source in shots:
+        image = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2])))
+        assert image.format == "JPEG"
+        assert max(image.size) == 160
+
+
+def test_queries_shown_are_spread_over_those_found_and_missed():
+    assert spread(np.array([1, 9, 1, 4, 1, 7]), 1) == [2, 5]
+    assert spread(np.array([5, 2, 3, 4]), 2) == [2, 0]
+    assert spread(np.array([1]), 1) == [0]
+    assert [queries_each(n) for n in (1, 2, 3, 6, 20)] == [6, 3, 2, 1, 1]
+
+
+def test_chance_is_that_of_all_possible_rankings():
+    images, captions = 4, 8
+    per_image = captions // images
+    places = list(combinations(range(captions), per_image))
+    recalls = [np.mean([min(own) < k for own in places]) for k in (1, 5, 10)]
+    recalls += [min(k / images, 1) for k in (1, 5, 10)]
+    assert chance(images, captions) == pytest.approx(100 * sum(recalls))
+
+
+@given(low=st.floats(-1e4, 1e4), span=st.floats(1e-3, 1e4), about=st.integers(2, 6))
+def test_ticks_are_even_and_enclose_the_range(low, span, about):
+    ticks = round_ticks(low, low + span, about)
+    assert ticks[0] <= low + 1e-9 * span
+    assert ticks[-1] >= low + span - 1e-9 * span
+    assert 2 <= len(ticks) <= about + 2
+    steps = np.diff(ticks)
+    assert np.allclose(steps, steps[0])
+    digits = f"{steps[0]:.6e}".split("e")[0].rstrip("0").rstrip(".")
+    assert digits in ("1", "2", "2.5", "5")
+
+
+def test_dots_stand_at_their_values_within_their_intervals():
+    rows = [Estimate("a", 30, 20, 40, True), Estimate("b", 10, 0, 15, False)]
+    chart = fromstring(interval_chart("", rows, 0, 40))
+    dots = [float(dot.get("cx")) for dot in chart.iter("circle")]
+    whiskers = [
+        (float(w.get("x1")), float(w.get("x2")))
+        for w in chart.iter("line")
+        if w.get("class").startswith("interval")
+    ]
+    for dot, (left, right), row in zip(dots, whiskers, rows, strict=True):
+        share = (row.value - row.low) / (row.high - row.low)
+        assert (dot - left) / (right - left) == pytest.approx(share, abs=0.01)
+    scale = (dots[0] - dots[1]) / (rows[0].value - rows[1].value)
+    assert (whiskers[0][1] - whiskers[1][0]) / 40 == pytest.approx(scale, rel=0.01)
+
+
+def test_curves_leave_out_what_is_not_known():
+    curve = "x", [0, 50, 100], [0.0, np.nan, 10.0]
+    chart = fromstring(line_chart("", [curve], [0, 10], 100, [(100, 10)]))
+    (curve,) = chart.iter("polyline")
+    first, last = (tuple(map(float, point.split(","))) for point in curve.get("points").split())
+    (dot,) = chart.iter("circle")
+    assert (float(dot.get("cx")), float(dot.get("cy"))) == last
+    assert first[0] < last[0]
+    assert first[1] > last[1]
+
+
+TABLE = Table("t", "50 % of it", ["a_b", "n"], [["x|y", "1"], ["β & γ", "2 ± 1"]], 1,
+              frozenset({(1, 1)}))  # fmt: skip
+
+
+def test_words_are_drawn_over_training_where_their_translations_are_known(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    (figure,) = word_translation_charts(results)
+    assert figure.title == "kadar_en"
+    chart = fromstring(figure.charts[0])
+    seeds = results.recipes["kadar_en"].seeds
+    words, recall = list(chart.iter("polyline"))[:2]
+    assert len(list(chart.iter("polyline"))) == 2 * len(seeds)
+    assert "second" in recall.get("class")
+    heights = [
+        [float(point.split(",")[1]) for point in curve.get("points").split()]
+        for curve in (words, recall)
+    ]
+    assert heights[0] == sorted(heights[0])  # 80 % falls to 40 %; y grows downwards
+    assert heights[1].index(min(heights[1])) == 2
+    assert (heights[0][4] - heights[0][0]) / 40 == pytest.approx(
+        (heights[1][0] - heights[1][2]) / 20, rel=0.02
+    )
+
+
+def test_markdown_keeps_cells_apart():
+    assert markdown_table(TABLE).splitlines() == [
+        "**50 % of it**", "",
+        "| a_b | n |", "| --- | ---: |", r"| x\|y | 1 |", "| β & γ | **2 ± 1** |",
+    ]  # fmt: skip
+
+
+def test_latex_escapes_and_has_as_many_columns_as_the_table():
+    lines = latex_table(TABLE).splitlines()
+    assert lines[0] == "% 50 % of it"
+    assert lines[1] == r"\begin{tabular}{lr}"
+    assert lines[3] == r"a\_b & n \\"
+    assert lines[6] == r"$\beta$ \& γ & \textbf{2 $\pm$ 1} \\"
+    assert lines[-1] == r"\end{tabular}"
+
+
+def test_every_table_is_exported_and_bold_is_the_best(study):
+    names = {path.name for path in (study / "metrics/results/tables").iterdir()}
+    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "comparison_beta"}
+    assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
+    lines = (
+        (study / "metrics/results/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[4:]
+    )
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[:2] for row in rows] == [
+        ["mlmme_b050", "en"], ["mlmme_b050", "de"], ["mlmme_b100", "en"], ["mlmme_b100", "de"],
+        ["kadar_en", "en"],
+    ]  # fmt: skip
+    assert [row[3].startswith("**") for row in rows] == [False, False, True, True, False]
+    assert "±" in rows[4][3]
+
+
+PRINTED = """\
+calixto2017,1,A row,authors,,,mlmme_b100,de,retrieval,t2i_r1,12.5
+calixto2017,1,A row,authors,,,mlmme_b100,de,retrieval,sum_of_recalls,300
+calixto2017,2,A row,authors,,,mlmme_b100,en,sts,sts_pearson_2014,.4
+"""
+
+
+def test_papers_figures_stand_below_ours(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    header = (tmp_path / "published.csv").read_text(encoding="utf-8").splitlines()[0]
+    (tmp_path / "published.csv").write_text(f"{header}\n{PRINTED}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    CliRunner().invoke(report, [], catch_exceptions=False)
+    lines = Path("metrics/results/tables/published.md").read_text(encoding="utf-8").splitlines()[4:]
+    rows = [[cell.strip(" *") for cell in line.strip("|").split("|")] for line in lines]
+    assert [row[:3] for row in rows] == [
+        ["mlmme_b100", "de", words] for words in ("ours", "calixto2017, table 1", "difference")
+    ]
+    assert (rows[1][7], rows[1][11]) == ("12.5", "300.0")
+    assert [rows[1][n] for n in (3, 4, 5, 6, 8, 9, 10, 12)] == ["–"] * 8
+    for column in (7, 11):
+        ours, theirs, difference = (float(row[column]) for row in rows)
+        assert difference == pytest.approx(ours - theirs, abs=0.101)
+    (line,) = (
+        Path("metrics/results/tables/published_tasks.md")
+        .read_text(encoding="utf-8")
+        .splitlines()[4:]
+    )
+    assert line == (
+        "| mlmme_b100 | sts | sts2014 | all | calixto2017, table 2 | 0.500 | 0.400 | +0.100 |"
+    )
+    words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
+    assert "Beside the papers" in words
+
+
+def test_model_table_has_the_updates_whose_weights_were_kept(study):
+    text = (study / "metrics/results/tables/models.md").read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if "kadar_en" in line)
+    assert (
+        row == "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 | 500, 500 | 300, 300 | 5.0, 5.0 |"
+    )
+
+
+def tables(reports, best=()):
+    """Return the tables of some reports, whose recipes are of one paper and data set."""
+    frame = figures(reports).assign(paper="one", dataset="world")
+    return {table.name: table for table in figure_tables(frame, best) if table}
+
+
+def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
+    scored = {"all": {"pearson": 0.5, "pearson_interval": [0.4, 0.6], "n_pairs": 1200}}
+    reports = {"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}}
+    assert tables({"sts": reports})["sts"].rows == [
+        ["two", "set", "1", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]
+    ]
+    assert tables({"sts": {"one": {"reason": "none"}}}) == {}
+
+
+def test_a_task_that_reporting_does_not_know_has_a_table_of_all_its_figures():
+    scores = {"en": {"images": {"entropy": 2.0, "entropy_interval": [1.0, 3.0]}}}
+    table = tables({"novel_task": {"one": {"per_seed": {"1": scores}}}})["novel_task"]
+    assert table.header == ["recipe", "item", "seeds", "images entropy"]
+    assert table.rows == [["one", "en", "1", "2.0 (1.0–3.0)"]]
+
+
+def scored_sets(**pearsons):
+    """Return a report of STS: Pearson's correlation and the number of pairs of each set."""
+    sets = {
+        name: {"all": {"pearson": pearson, "n_pairs": pairs}}
+        for name, (pearson, pairs) in pearsons.items()
+    }
+    return {"per_seed": {"1": sets}}
+
+
+def test_the_best_is_the_best_of_those_that_were_tested_alike():
+    reports = {
+        "one": scored_sets(a=(0.5, 100), b=(0.8, 50), c=(0.3, 300)),
+        "two": scored_sets(a=(0.6, 98), b=(0.7, 50), c=(0.2, 200)),
+        "few": scored_sets(a=(0.9, 10)),
+    }
+    table = tables({"sts": reports})["sts"]
+    bold = {(*table.rows[row][:2], table.header[column]) for row, column in table.best}
+    assert bold == {("two", "a", "Pearson"), ("one", "b", "Pearson")}
+
+
+def test_mixed_pools_show_the_language_that_comes_first():
+    def seed(share):
+        recalls = {"r1": share, "r5": 50.0, "r10": 60.0, "r1_interval": [share - 1, share + 1]}
+        return recalls | {"first_language": {"en": share, "de": 100 - share}}
+
+    report = {"mixed": {"1": seed(70.0), "2": seed(80.0)}, "per_seed": {}}
+    table = tables({"retrieval": {"one": {"per_seed": {}}, "two": report}})["mixed"]
+    assert table.header[-2:] == ["first in en %", "first in de %"]
+    assert table.rows == [
+        ["two", "en de", "2", "75.0 ± 7.1 (74.0–76.0)", "50.0 ± 0.0", "60.0 ± 0.0",
+         "75.0 ± 7.1", "25.0 ± 7.1"]
+    ]  # fmt: skip
+
+
+def test_bins_of_captions_are_readable():
+    scores = {"r1": 1.0, "r5": 2.0, "r10": 3.0, "n_queries": 4}
+    kinds = {"caption_length": {"-7": scores, "8-11": scores, "12": scores, "13-": scores}}
+    reports = {"probes": {"one": {"per_seed": {"1": {"en": kinds}}}}}
+    assert [row[1] for row in tables(reports, [("one", "en")])["kinds"].rows] == [
+        "tokens ≤ 7",
+        "tokens 8–11",
+        "tokens 12",
+        "tokens ≥ 13",
+    ]
+
+
+MEASURE = """<script>
+const root = document.documentElement, wide = [...document.querySelectorAll('body *')]
+  .filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest('.scroll table'));
+root.dataset.measured = JSON.stringify({
+  page: root.scrollWidth <= innerWidth, wide: wide.length,
+  blank: [...document.images].filter(i => !i.naturalWidth).length,
+  dark: getComputedStyle(document.body).backgroundColor});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    """Return a function that opens a page and returns its DOM and what the browser logged."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("no Chromium: install the package chromium to see the report in a browser")
+    profile = tmp_path_factory.mktemp("profile")
+
+    def open_page(path, *options):
+        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                   "--enable-logging=stderr", f"--user-data-dir={profile}",
+                   "--disable-background-networking", *options, path.as_uri()]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=100)
+        assert done.returncode == 0, done.stderr
+        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+    return open_page
+
+
+def test_browser_shows_the_page_without_a_complaint(study, chromium, page):
+    # The page's own policy forbids every request; the browser would log one.
+    dom, complaints = chromium(study / "data/report/index.html")
+    assert complaints == []
+    assert len(re.findall("<img ", dom)) == len(page.attributes("src"))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, 1), (1200, 0)])
+def test_page_fits_phones_and_desktops_in_light_and_dark(html, chromium, tmp_path, width, scheme):
+    without_policy = re.sub(r"<meta [^>]*Content-Security-Policy[^>]*>", "", html)
+    probe = without_policy.replace('loading="lazy"', "").replace("</body>", f"{MEASURE}</body>")
+    (tmp_path / "page.html").write_text(probe, encoding="utf-8")
+    options = (f"--window-size={width},900", f"--blink-settings=preferredColorScheme={scheme}")
+    dom, complaints = chromium(tmp_path / "page.html", *options)
+    assert complaints == []
+    measured = re.search(r'data-measured="([^"]*)"', dom)[1].replace("&quot;", '"')
+    found = YAML(typ="safe").load(measured)
+    brightness = sum(map(int, re.findall(r"\d+", found.pop("dark"))))
+    assert found == {"page": True, "wide": 0, "blank": 0}
+    assert (brightness > 380) == (scheme == 1)
+
+
+@pytest.mark.parametrize("name", [".", "studies/flickr8k"])
+def test_committed_curves_are_means_over_languages(name):
+    curves = sorted((ROOT / name / "metrics/reports/recipes").glob("*/training.csv"))
+    assert curves
+    for path in curves:
+        history = pd.read_csv(path)
+        languages = history.filter(regex="^recall_sum_").shape[1]
+        summed = (mean_recall_sum(history) * languages).to_numpy()
+        assert summed == pytest.approx(history["recall_sum"], abs=0.05)
