@@ -22,7 +22,7 @@ SPLITS = ("val", "test")
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/reports/translators/NAME.json; data/nbest/NAME: SPLIT.nbest, SPLIT.tsv with ids."""
+    """Write metrics/reports/translators/NAME.json; data/nbest/NAME: SPLIT.nbest and SPLIT.tsv."""
     settings = load_settings()
     recipe = choose(settings.translators, name, "translator")
     target = recipe.target_language

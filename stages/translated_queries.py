@@ -21,7 +21,7 @@ from pipeline_lib.settings.study import load_settings
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/reports/translated_queries/NAME.json and data/translated_queries/NAME.parquet."""
+    """Write metrics/reports/translated_queries/NAME.json, data/translated_queries/NAME.parquet."""
     settings = load_settings()
     chosen = choose(settings.translated_queries, name, "entry of translated_queries")
     retrieval, seeds = settings.evaluations.retrieval, settings.recipe(chosen.recipe).seeds

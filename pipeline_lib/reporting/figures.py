@@ -31,7 +31,7 @@ HEADLINES = {
     "word_translation": ("p1", "learnt"),
     TRANSLATED: ("sum_of_recalls", "mean_recall"),
 }
-"""Metrics by task that metrics/results/tasks.csv holds, beside recalls in folds; the reports hold all."""
+"""Metrics by task that results/tasks.csv holds, beside recalls in folds; the reports hold all."""
 
 _COUNTS = ("n_queries", "n_pairs")
 
