@@ -1,4 +1,4 @@
-"""Settings of Sphinx: ``uv run --group docs sphinx-build -W docs data/docs`` builds the pages."""
+"""Settings of Sphinx, which builds the pages and the reference: see CONTRIBUTING.md."""
 
 import sys
 from pathlib import Path
@@ -41,7 +41,7 @@ html_show_copyright = False
 
 
 def keep_first_line(_app: Sphinx, what: str, _name: str, _obj: object, *rest: object) -> None:
-    """Begin the text of a constant with a comment: Napoleon takes words before a colon as its type."""
+    """Begin a constant's text with a comment: Napoleon takes words before a colon for a type."""
     if what in ("data", "attribute"):
         rest[-1][:0] = ["..", ""]
 
