@@ -1,6 +1,7 @@
 """Fixtures shared by all tests."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / ".ci"))  # its helpers are tested, too
 
 
 @pytest.fixture(scope="session")

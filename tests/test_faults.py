@@ -73,5 +73,5 @@ def test_the_small_study_is_one(tmp_path):
         assert settings.recipe(name).validate_every_updates == intervals(params)[f"train@{name}"]
 
 
-def test_the_campaign_recovers_as_the_readme_says():
-    assert f"\n{RECOVERY}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_campaign_recovers_as_the_docs_say():
+    assert f"\n{RECOVERY}\n" in (ROOT / "docs/start.md").read_text(encoding="utf-8")

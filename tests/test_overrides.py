@@ -67,7 +67,7 @@ def test_one_value_changes_one_line(params, study, key, value):
 def test_what_the_documents_show_is_accepted_and_has_that_layout(params):
     path = params(".")
     add_shown_parameters(path)
-    assert "mine" in load_settings(path).recipes
+    assert "mine_margin" in load_settings(path).recipes
     before = path.read_text(encoding="utf-8")
     apply_overrides(path, [])
     assert list(_changed_lines(before, path.read_text(encoding="utf-8"))) == []

@@ -56,7 +56,7 @@ def beam_search(
     """Find the best translations of a batch of sentences.
 
     A translation has one word or more, never an unknown one. The score of a translation Y of
-    ``|Y|`` words, end marker included, is log P(Y) / ((5 + |Y|) / 6) ** alpha (Wu et al. 2016,
+    ``|Y|`` words, end marker included, is ``log P(Y) / ((5 + |Y|) / 6) ** alpha`` (Wu et al. 2016,
     Eq. 14). The search ends when the rest cannot be better, which is sure since log P only falls.
 
     Args:

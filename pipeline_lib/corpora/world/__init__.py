@@ -5,8 +5,7 @@
 ``wording``, ``patterns``, ``european``, ``languages`` and one module per language
     Sentences in six languages from one message. A language is tables of words, patterns of
     sentences and, where words change their form, a function that inflects.
-``canvas``, ``palette``, ``people``, ``species``, ``animals``, ``things``, ``places``, ``layout``,
-``drawing``
+``canvas``, ``palette``, ``layout``, ``drawing`` and one module per kind of thing
     The picture of a scene, in two styles.
 ``pictures``, ``lexicon``, ``similarity``, ``parallel``, ``generate``
     The files of the corpus; :func:`generate.generate` is the entry.

@@ -1,4 +1,4 @@
-"""What documents show of params.yaml: ``python tests/shown_parameters.py`` adds it to world's."""
+"""What documents show of params.yaml: ``python .ci/shown_parameters.py`` adds it to world's."""
 
 import re
 from pathlib import Path
