@@ -79,7 +79,10 @@ def project(tmp_path_factory):
             "params": ["recipes", "evaluations.retrieval"],
             "outs": [
                 "data/models",
-                *({f"metrics/results/summary.{form}": {"cache": False}} for form in ("csv", "json")),
+                *(
+                    {f"metrics/results/summary.{form}": {"cache": False}}
+                    for form in ("csv", "json")
+                ),
             ],
         }
         shown = {part: graph[part] for part in ("metrics", "plots")}
@@ -140,7 +143,9 @@ def test_results_are_compared_with_those_of_the_last_commit(world):
     changed = run("uv run dvc params diff", world)
     assert re.search(r"recipes.kadar_en.max_epochs +\d+ +99\n", changed)
     difference = run("uv run dvc metrics diff", world)
-    assert re.search(r"metrics/results/summary.json +kadar_en +[\d.]+ +[\d.]+ +-?[\d.]+\n", difference)
+    assert re.search(
+        r"metrics/results/summary.json +kadar_en +[\d.]+ +[\d.]+ +-?[\d.]+\n", difference
+    )
     assert "mule" not in difference
     page = run("uv run dvc plots show", world).strip().removeprefix("file://")
     assert "kadar_en_de_translated_c2c" in Path(page).read_text(encoding="utf-8")

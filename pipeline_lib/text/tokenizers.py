@@ -7,15 +7,20 @@ with European languages pays nothing for the dictionaries of the others.
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.forks import on_all_cores
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.moses import moses_tokenizer, punctuation_normalizer
 
 Tokenize = Callable[[str], list[str]]
+
+_PART = 2048
+"""Captions that a core takes at a time."""
 
 
 def tokenize_captions(captions: pd.DataFrame, tokenizers: Mapping[str, Tokenizer]) -> pd.DataFrame:
@@ -34,8 +39,14 @@ def tokenize_captions(captions: pd.DataFrame, tokenizers: Mapping[str, Tokenizer
         language: build_tokenizer(language, **tokenizers[language].model_dump())
         for language in languages
     }
-    rows = zip(captions["language"], captions["text"], strict=True)
-    tokens = pd.Series([tokenize[language](text) for language, text in rows], captions.index)
+    rows = [*zip(captions["language"], captions["text"], strict=True)]
+    parts = [rows[start : start + _PART] for start in range(0, len(rows), _PART)]
+
+    def tokenize_part(part: list[tuple[str, str]]) -> list[list[str]]:
+        return [tokenize[language](text) for language, text in part]
+
+    found = chain.from_iterable(on_all_cores(tokenize_part, parts))
+    tokens = pd.Series([*found], captions.index)
     raise_problems("captions", _captions_without_token(captions[tokens.map(len) == 0]))
     return captions.assign(tokens=tokens)
 
