@@ -74,7 +74,7 @@ def _dvc_process() -> int | None:
     for _ in range(2):
         with contextlib.suppress(OSError):
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-            if any(os.path.basename(word) == b"dvc" for word in words[:2]):
+            if any(os.path.basename(word) == b"dvc" for word in words[:4]):
                 return process
             process = int(_status(process)[1])
     return None
