@@ -32,4 +32,3 @@ def room_number(path):
     numbers = [number for number, rooms in enumerate(ROOMS) if room in rooms]
     assert numbers, f"{path} is in no room: add it to ROOMS and to pipeline_lib/__init__.py"
     return numbers[0]
-
