@@ -3,10 +3,10 @@
 ``python -m benchmarks.faults`` clones this checkout into a temporary folder, shrinks its study to
 60 images and two recipes, and runs it once undisturbed. Then it runs it again and again from
 nothing, each time killed (SIGKILL to DVC and all its processes) until it ends: inside each long
-stage, between stages, while dvc.lock is written, and anywhere. After a kill it does what README
-says, "After a kill". The logs are the evidence (benchmarks.evidence). It exits with 1 if a stage
-that DVC had recorded ran again, if more than one interval of updates was lost, or if a round did
-not end with the bytes of the undisturbed run.
+stage, between stages, while dvc.lock is written, and anywhere. After a kill it does what
+docs/start.md says, "After a kill". The logs are the evidence (benchmarks.evidence). It exits with 1
+if a stage that DVC had recorded ran again, if more than one interval of updates was lost, or if a
+round did not end with the bytes of the undisturbed run.
 """
 
 import os
@@ -34,7 +34,7 @@ from pipeline_lib.synthesis.translate import CHUNK
 RECOVERY = (
     "grep -q \"^schema: '2.0'\" dvc.lock || cp -p .resume/dvc.lock dvc.lock; rm -f .dvc/tmp/rwlock"
 )
-"""README, "After a kill": what to do where DVC cannot read its own files."""
+"""docs/start.md, "After a kill": what to do where DVC cannot read its own files."""
 
 UNREADABLE = re.compile(r"dvc\.lock|RWLock-file")
 CHECKOUT = Path(__file__).resolve().parent.parent

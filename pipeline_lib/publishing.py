@@ -14,7 +14,7 @@ to delete ``.resume`` is always safe.
 DVC writes dvc.lock in place, so a kill may cut it off, anywhere. Whole lines that remain would be
 a valid lock in which later stages have never run, and ``dvc repro`` would delete their outputs. So
 the line ``schema``, without which DVC refuses a lock, is put at its end, where DVC leaves it, and
-each stage keeps a copy of the lock before DVC writes it anew: README, "After a kill".
+each stage keeps a copy of the lock before DVC writes it anew: docs/start.md, "After a kill".
 """
 
 import hashlib

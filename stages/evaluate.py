@@ -24,7 +24,7 @@ from pipeline_lib.training.examples import join_features
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/reports/recipes/NAME/scores: TASK.json, images.csv; data/queries/NAME.parquet."""
+    """Write metrics/reports/recipes/NAME/scores (TASK.json, images.csv) and data/queries."""
     run = _evaluated(name)
     queries = query_table(run.ranked, run.scores)
     write_queries(queries, Path(f"data/queries/{name}.parquet"))

@@ -24,7 +24,8 @@ TEXT = "<script>alert('&');</script> | a_b"
 
 def write_study(folder):
     """Write a study into an empty folder."""
-    (folder / "published.csv").write_bytes((ROOT / "published.csv").read_bytes())
+    for name in ("published.csv", "papers.yaml"):
+        (folder / name).write_bytes((ROOT / name).read_bytes())
     yaml = YAML(typ="safe")
     params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     machine = params["recipes"]["mlmme_machine"]

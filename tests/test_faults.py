@@ -1,6 +1,7 @@
 """The campaign of kills counts what its logs show, so that it can fail."""
 
 import json
+import shutil
 
 import pytest
 from graph import ROOT
@@ -68,6 +69,7 @@ def test_one_broken_promise_fails_the_campaign():
 def test_the_small_study_is_one(tmp_path):
     params = small_world(YAML(typ="safe").load(ROOT / "params.yaml"))
     (tmp_path / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
     settings = load_settings(tmp_path / "params.yaml")
     for name in settings.recipes:
         assert settings.recipe(name).validate_every_updates == intervals(params)[f"train@{name}"]

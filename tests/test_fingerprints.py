@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from graph import ROOT, STAGES
 
 from pipeline_lib.fingerprints import fingerprints
-from stages.code import main as code
+from stages.resolve import main as resolve
 
 MODULE = '''"""What it is for."""
 
@@ -87,18 +87,19 @@ def test_modules_that_import_each_other_end(fingerprint):
 def modules(tmp_path_factory):
     """Return the modules that each stage is fingerprinted with."""
     study = tmp_path_factory.mktemp("study")
-    shutil.copy(ROOT / "dvc.yaml", study)
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, study)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(study)
-        CliRunner().invoke(code, catch_exceptions=False)
+        CliRunner().invoke(resolve, catch_exceptions=False)
     return {
         path.stem: {line.split("  ")[1] for line in path.read_text(encoding="utf-8").splitlines()}
-        for path in (study / "data" / "code").iterdir()
+        for path in (study / "data/resolved/code").iterdir()
     }
 
 
 def test_every_stage_but_this_one_is_fingerprinted(modules):
-    assert modules.keys() == STAGES.keys() - {"code"}
+    assert modules.keys() == STAGES.keys() - {"resolve"}
 
 
 @pytest.mark.parametrize("name", ["train", "evaluate", "rerank", "world"])
@@ -128,7 +129,7 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
         ("world", {"corpora"}, {"images", "synthesis", "rerankings"}),
         ("features", {"images"}, {"corpora", "synthesis", "rerankings"}),
         ("train", {"images", "recipes", "text"}, {"synthesis", "rerankings", "pseudopairs"}),
-        ("rerank", {"rerankings", "synthesis", "evaluations"}, {"pseudopairs"}),
+        ("rerank", {"rerankings", "evaluations"}, {"synthesis", "pseudopairs"}),
     ],
 )
 def test_a_stage_is_fingerprinted_with_the_settings_that_it_has(name, has, lacks, modules):

@@ -11,53 +11,55 @@ from shown_parameters import add_shown_parameters
 from pipeline_lib.settings.study import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
-OF_EVERY_STUDY = {
-    "papers.kadar2019.margin": 0.1,
-    "papers.kim2020.anchor_weight": 1e-6,
-    "evaluations.retrieval.bootstrap_samples": 500,
-}
+OF_PAPERS = {"kadar2019.margin": 0.1, "kim2020.anchor_weight": 1e-6}
+OF_EVERY_STUDY = {"evaluations.retrieval.bootstrap_samples": 500}
 OF_A_RECIPE = {
     ".": {"recipes.kadar_en.max_epochs": 3, "+recipes.kadar_en.margin": 0.1},
     "studies/flickr8k": {"recipes.kadar_en.max_epochs": 3, "+recipes.kadar_en.margin": 0.1},
     "studies/multi30k": {"recipes.mlmme_b050.beta": 0.6, "+recipes.mlmme_b050.margin": 0.1},
     "studies/coco": {"recipes.mule_nc_lc.max_tokens": 50, "+recipes.mule_nc_lc.margin": 0.1},
 }
+FILES = [*((study, "params.yaml") for study in OF_A_RECIPE), (".", "papers.yaml")]
 CASES = [
-    (study, key, value)
-    for study, of_a_recipe in OF_A_RECIPE.items()
-    for key, value in (OF_EVERY_STUDY | of_a_recipe).items()
+    *(
+        (study, "params.yaml", key, value)
+        for study, of_a_recipe in OF_A_RECIPE.items()
+        for key, value in (OF_EVERY_STUDY | of_a_recipe).items()
+    ),
+    *((".", "papers.yaml", key, value) for key, value in OF_PAPERS.items()),
 ]
 
 
 @pytest.fixture
 def params(tmp_path):
-    """Return a function that copies a study's params.yaml."""
+    """Return a function that copies a study's params.yaml, or papers.yaml, beside papers.yaml."""
+    (tmp_path / "checkout").symlink_to(".")
+    (tmp_path / "papers.yaml").write_bytes((ROOT / "papers.yaml").read_bytes())
 
-    def copy(study):
-        path = tmp_path / "params.yaml"
-        path.write_bytes((ROOT / study / "params.yaml").read_bytes())
-        return path
+    def copy(study, name="params.yaml"):
+        (tmp_path / "params.yaml").write_bytes((ROOT / study / "params.yaml").read_bytes())
+        return tmp_path / name
 
     return copy
 
 
-@pytest.mark.parametrize("study", OF_A_RECIPE)
-def test_nothing_is_laid_out_anew(params, study):
-    path = params(study)
+@pytest.mark.parametrize(("study", "name"), FILES)
+def test_nothing_is_laid_out_anew(params, study, name):
+    path = params(study, name)
     before = path.read_text(encoding="utf-8")
     apply_overrides(path, [])
     changed = list(_changed_lines(before, path.read_text(encoding="utf-8")))
-    assert not changed, "write params.yaml as DVC does: block style, no list before a comment"
+    assert not changed, "write it as DVC does: block style, no list before a comment"
 
 
-@pytest.mark.parametrize(("study", "key", "value"), CASES)
-def test_one_value_changes_one_line(params, study, key, value):
-    path = params(study)
+@pytest.mark.parametrize(("study", "file", "key", "value"), CASES)
+def test_one_value_changes_one_line(params, study, file, key, value):
+    path = params(study, file)
     before = path.read_text(encoding="utf-8")
     apply_overrides(path, [f"{key}={value}"])
     after = path.read_text(encoding="utf-8")
     assert _read(after) == _with_value(_read(before), key.lstrip("+").split("."), value)
-    load_settings(path)
+    load_settings(params(study) if file == "papers.yaml" else path)
     changed = list(_changed_lines(before, after))
     assert [line[0] for line in changed] == (["+"] if key.startswith("+") else ["-", "+"]), changed
     name = key.rsplit(".", 1)[-1]

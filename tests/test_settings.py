@@ -9,16 +9,20 @@ from pipeline_lib.settings.study import load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
-WORLD = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+WORLD, PAPERS = (
+    YAML(typ="safe").load((ROOT / name).read_text(encoding="utf-8"))
+    for name in ("params.yaml", "papers.yaml")
+)
 
 
 @pytest.fixture
 def study(tmp_path):
-    """Return a function that writes changed params of world and loads them."""
+    """Return a function that writes changed params of world, and papers, and loads them."""
 
     def load(change):
-        content = copy.deepcopy(WORLD)
+        content = copy.deepcopy(WORLD | {"papers": PAPERS})
         change(content)
+        YAML().dump(content.pop("papers"), tmp_path / "papers.yaml")
         YAML().dump(content, tmp_path / "params.yaml")
         return load_settings(tmp_path / "params.yaml")
 
@@ -32,13 +36,13 @@ def test_every_recipe_of_every_study_resolves(folder):
     assert len(resolved) == len(settings.recipes) > 0
 
 
-def test_papers_are_the_same_in_every_study():
-    read = YAML(typ="safe")
-    papers = {}
-    for folder in STUDIES:
-        for name, values in read.load((folder / "params.yaml").read_text())["papers"].items():
-            assert papers.setdefault(name, values) == values, f"{folder.name}: papers.{name}"
-    assert {"kiros2014", "kadar2019"} <= set(papers)
+def test_papers_stand_once_beside_all_studies(tmp_path):
+    YAML().dump(WORLD | {"papers": PAPERS}, tmp_path / "params.yaml")
+    with pytest.raises(SettingsError, match=r"papers: unknown key.*papers\.yaml"):
+        load_settings(tmp_path / "params.yaml")
+    YAML().dump(WORLD, tmp_path / "params.yaml")
+    with pytest.raises(SettingsError, match=r"root: expected the folder of papers\.yaml"):
+        load_settings(tmp_path / "params.yaml")
 
 
 def test_all_problems_are_listed_at_once_with_the_closest_name(study):

@@ -1,6 +1,7 @@
 """What stages.train refuses before it trains: captions of photos that the recipe is scored on."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,7 @@ def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
         params[section] = {}
     params["comparisons"] = {}
     (tmp_path / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
     CliRunner().invoke(nothing, [], catch_exceptions=False)
     pairs = tiny.pairs()
     first, second, *_ = sorted(pairs.loc[pairs["split"] == "train", "image_id"].unique())

@@ -1,15 +1,1 @@
 """The command line ``polyview``: what a user does beside ``dvc repro``."""
-
-import click
-
-from pipeline_lib.cli.new import new
-from pipeline_lib.cli.recipe import recipe
-
-
-@click.group()
-def main() -> None:
-    """Multilingual image-text embeddings: make a study of your own, read its recipes."""
-
-
-main.add_command(new)
-main.add_command(recipe)

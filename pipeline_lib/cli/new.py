@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from pipeline_lib.cli.study_params import DOORS, Source, study_params
+from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.settings.strict import SettingsError
+from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
 from pipeline_lib.settings.study import load_settings
 
 CONFIG = """[core]
@@ -47,34 +47,42 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
     language and text, separated by tabs (or commas, as .csv); it may have split, annotation,
     position and translation_of.
     """
-    root = Path.cwd()
-    folder = root / "studies" / name
-    partial = folder.with_name(f".{name}.partial")
+    source = Source(name, captions.resolve(), images.resolve(), languages)
     try:
-        _check_place(root, folder, name)
-        shutil.rmtree(partial, ignore_errors=True)
-        source = Source(name, captions.resolve(), images.resolve(), languages)
-        found = DOORS[door](source, partial / "data/raw")
-        _write_study(root, partial, study_params(root, source, found))
-        load_settings(partial / "params.yaml")
-        partial.rename(folder)
+        _check_place(Path.cwd(), name)
+        found = _make(Path.cwd(), source, DOORS[door])
     except (ContractError, SettingsError) as error:
         raise click.ClickException(str(error)) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
 
 
-def _check_place(root: Path, folder: Path, name: str) -> None:
+def _make(root: Path, source: Source, door: Door) -> Found:
+    """Write the study whole, or nothing."""
+    folder = root / "studies" / source.name
+    partial = folder.with_name(f".{source.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        found = door(source, partial / "data/raw")
+        _write_study(root, partial, study_params(root, source, found))
+        load_settings(partial / "params.yaml")
+        partial.rename(folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return found
+
+
+def _check_place(root: Path, name: str) -> None:
     if not all((root / file).is_file() for file in ("dvc.yaml", "papers.yaml", "params.yaml")):
         raise SettingsError(
             f"{root.name}: expected the root of Polyview's checkout, which holds papers.yaml. "
             "Run the command there."
         )
-    if not (name.isidentifier() and name.isascii()):
-        raise SettingsError(f"NAME: expected letters, digits and _, found {name!r}")
-    if folder.exists():
+    if not (name.isascii() and name.isidentifier()) or name in (NONE, RANDOM):
+        raise SettingsError(
+            f"NAME: expected letters, digits and _, and neither {NONE} nor {RANDOM}, found {name!r}"
+        )
+    if (root / "studies" / name).exists():
         raise SettingsError(f"studies/{name} is there already: take another name, or remove it")
 
 

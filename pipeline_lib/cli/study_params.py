@@ -1,19 +1,22 @@
 """What a new study holds: its raw data and its params.yaml."""
 
+import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from PIL import Image
 from ruamel.yaml import YAML
+from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.corpora import coco, multi30k
-from pipeline_lib.corpora.corpus import Corpus
+from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.corpora import coco, flickr8k, multi30k
+from pipeline_lib.corpora.corpus import Corpus, language_problems
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.table import table_corpus
+from pipeline_lib.images.decoding import ImageError, decode
 
 SPLITS = ("train", "val", "test")
 KINDS = ("caption", "translation", "machine")
@@ -51,64 +54,60 @@ class Found:
         return f"{len(self.corpus.images):,} photos; captions:\n{counts.to_string()}"
 
 
+Door = Callable[[Source, Path], Found]
+"""Reads what the user named, checks it, and writes or links it into the folder of raw data."""
+
+
 def _table(source: Source, raw: Path) -> Found:
     """Write the user's table, completed, beside a link to the photos."""
-    table = complete_table(source.captions)
+    problems: list[str] = []
+    table = complete_table(source.captions, problems)
     if source.languages:
-        table = table[table["language"].isin(source.languages)]
+        problems += language_problems([*source.languages], table["language"].unique())
+        table = table[table["language"].isin(source.languages)].reset_index(drop=True)
+    problems += [*_gaps(table), *_bad_photos(table["image"].unique(), source.images)]
+    corpus = table_corpus(table, source.captions, source.images, source.name, problems)
     home = raw / source.name
     home.mkdir(parents=True)
-    table.to_csv(home / "captions.tsv", sep="\t", index=False, quoting=3, escapechar=None)
+    form = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE}
+    table.drop(columns="line").to_csv(home / "captions.tsv", **form)
     (home / "images").symlink_to(source.images)
-    return _read(source, home, {"reader": "table", "raw": f"data/raw/{source.name}"})
+    return Found({"reader": "table", "raw": f"data/raw/{source.name}"}, corpus)
 
 
-def _corpus(reader: str, known: tuple[str, ...], **options: object) -> Callable:
+def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
+        """Link a corpus in its publishers' layout, and its photos."""
+        chosen = {"languages": [*(source.languages or known)], **options}
+        corpus = READERS[reader](source.captions, source.name, **chosen)
+        found = [*_gaps(corpus.captions), *_bad_photos(corpus.images["path"], source.images)]
+        raise_problems(source.captions, found)
         raw.mkdir(parents=True)
         (raw / source.name).symlink_to(source.captions)
         (raw / "photos").symlink_to(source.images)
-        entry = {"reader": reader, "raw": f"data/raw/{source.name}"}
-        entry |= {"languages": [*(source.languages or known)], **options}
-        return _read(source, raw / source.name, entry)
+        return Found({"reader": reader, "raw": f"data/raw/{source.name}", **chosen}, corpus)
 
     return door
 
 
-DOORS: dict[str, Callable[[Source, Path], Found]] = {
+DOORS: dict[str, Door] = {
     "table": _table,
     "multi30k": _corpus("multi30k", multi30k.LANGUAGES, splits=[*SPLITS], validation_images="all"),
     "flickr8k": _corpus(
-        "flickr8k", ("en", "de", "fr", "cs", "ja", "zh"), split_column="flickr8k_split"
+        "flickr8k",
+        (*flickr8k.FILES, *flickr8k.MULTI30K_LANGUAGES),
+        split_column="flickr8k_split",
     ),
     "coco": _corpus("coco", coco.LANGUAGES, japanese="stair", splits="karpathy"),
 }
 """From the name of a layout to what reads it."""
 
 
-def _read(source: Source, home: Path, entry: dict[str, object]) -> Found:
-    options = {key: value for key, value in entry.items() if key not in ("reader", "raw")}
-    try:
-        corpus = READERS[entry["reader"]](home, source.name, **options)
-    except ContractError as error:  # in the user's own words
-        words = str(error)
-        for place, own in (
-            (home / "captions.tsv", source.captions),
-            (home / "images", source.images),
-            (home, source.captions),
-        ):
-            words = words.replace(str(place), str(own))
-        raise ContractError(words) from error
-    raise_problems(
-        source.captions, [*_problems(corpus.captions), *_bad_photos(corpus.images, source.images)]
-    )
-    return Found(entry, corpus)
-
-
-def _problems(captions: pd.DataFrame) -> Iterator[str]:
+def _gaps(captions: pd.DataFrame) -> Iterator[str]:
+    """Yield the splits that no photo has, and the languages that cannot be tested."""
     there = set(captions["split"])
     for split in SPLITS:
-        if split not in there:
+        if there and split not in there:
             yield (
                 f"split: expected photos of train, val and test, found none of {split} among "
                 f"{', '.join(sorted(there))}. Name the splits so, or leave the column out: it is "
@@ -116,20 +115,22 @@ def _problems(captions: pd.DataFrame) -> Iterator[str]:
             )
     for language, own in captions.groupby("language"):
         if there.issuperset(SPLITS) and _tested_kind(own) is None:
+            counts = own.groupby(["annotation", "split"]).size()
+            found = ", ".join(f"{count} {' of '.join(key)}" for key, count in counts.items())
             yield (
                 f"language {language}: expected captions of one kind in train, val and test, found "
-                f"{own.groupby(['split', 'annotation']).size().to_dict()}. Add some, or choose "
-                "the other languages with --language"
+                f"{found}. Add some, or choose the other languages with --language"
             )
 
 
-def _bad_photos(images: pd.DataFrame, folder: Path) -> Iterator[str]:
-    for path in images["path"]:
+def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:
+    """Yield the photos that are there and cannot be decoded."""
+    for path in tqdm(paths, "photos", leave=False):
         try:
-            with Image.open(folder / path) as photo:
-                photo.verify()
-        except (OSError, SyntaxError, Image.DecompressionBombError) as error:
-            yield f"{folder / path}: expected a photo, found: {error}. Mend it or drop its captions"
+            if (folder / path).is_file():
+                decode(folder / path)
+        except ImageError as error:
+            yield f"{folder / path}: {error}. Mend the photo, or leave its captions out"
 
 
 def _tested_kind(captions: pd.DataFrame) -> str | None:
@@ -169,7 +170,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         **{section: {} for section in ("word_vectors", "lexicons")},
         "pools": {language: _tested_kind(own) for language, own in by_language.items()},
         "evaluations": _evaluations(world["evaluations"], found),
-        **{section: {} for section in ("rerankings", "translated_queries")},
+        **{section: {} for section in ("comparisons", "rerankings", "translated_queries")},
         "departures": {},
         "recipes": {name: _recipe(name, [*by_language])},
     }  # fmt: skip
@@ -199,8 +200,7 @@ def _evaluations(world: dict[str, object], found: Found) -> dict[str, object]:
     return {
         **world,
         "sts": {"source": found.dataset["raw"], "sets": {}},
-        "alignment": {**world["alignment"], "lexicon": "none"},
-        "comparisons": {},
+        "word_translation": {**world["word_translation"], "lexicon": "none"},
     }
 
 

@@ -147,7 +147,7 @@ def _photos(raw: Path, split: Split, problems: list[str]) -> pd.DataFrame:
             "image_id": ("flickr:" + number["flickr"]).fillna("coco:" + number["coco"]),
             "key": number["flickr"].fillna(number["coco"]),
             "split": split.name,
-            "path": names.str.partition("#")[0],
+            "path": names.str.replace("#.*", "", regex=True),
             "list": str(path),
             "line": range(1, len(names) + 1),
         }

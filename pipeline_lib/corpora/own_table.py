@@ -6,58 +6,86 @@ splits that it does not name are filled in.
 
 import csv
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.corpora.files import read_lines
+from pipeline_lib.corpora.files import note_lines, read_lines
 from pipeline_lib.corpora.table import COLUMNS
 
 REQUIRED = ("image", "language", "text")
 
+DEFAULTS: dict[str, Callable[[pd.DataFrame], object]] = {
+    "split": lambda table: table["image"].map(_drawn_split),
+    "annotation": lambda _: "caption",
+    "position": lambda table: (
+        table.groupby(["image", "language", "annotation"]).cumcount().astype(str)
+    ),
+    "translation_of": lambda _: "",
+}
+"""What a column that a table lacks holds."""
 
-def complete_table(path: Path) -> pd.DataFrame:
+_Rows = list[tuple[int, list[str]]]  # each with the number of its line
+
+
+def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     """Read a table and fill in the columns that it lacks.
 
     Args:
         path: UTF-8 with a header; separated by tabs without quoting, or by commas with it if it is
-            called ``.csv``. Columns :data:`REQUIRED`, and any of
-            :data:`~pipeline_lib.corpora.table.COLUMNS`.
+            called ``.csv``. Columns :data:`REQUIRED`, and any of :data:`DEFAULTS`.
+        problems: Where lines that cannot be used are noted; they are left out.
 
     Returns:
-        All of these columns as strings, a row per line. Where the table has none, ``split`` is
+        All of these columns as strings, and ``line``. Where the table has none, ``split`` is
         ``train`` for eight of ten images, ``val`` and ``test`` for one each, by the image's name;
         ``annotation`` is ``caption``; ``position`` counts an image's captions of one language and
         kind; ``translation_of`` is empty.
-
-    Raises:
-        ContractError: The file is not such a table.
     """
-    problems: list[str] = []
-    comma = path.suffix.lower() == ".csv"
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
-    rows = [*csv.reader(lines)] if comma else [line.split("\t") for line in lines]
-    header, *rows = rows or [[]]
-    missing = [name for name in REQUIRED if name not in header]
-    if missing and not problems:
-        wanted = f"{', '.join(REQUIRED)} separated by {'commas' if comma else 'tabs'}"
-        problems.append(
-            f"{path}:1: expected a header with {wanted}, found no {', '.join(missing)} in {header}"
-        )
-    for number, row in enumerate(rows, 2):
-        if len(row) != len(header) and not missing:
-            problems.append(f"{path}:{number}: expected {len(header)} fields, found {len(row)}")
-    raise_problems(path, problems)
-    table = pd.DataFrame(rows, columns=header, dtype="str")
-    defaults = {"split": table["image"].map(_drawn_split), "annotation": "caption"}
-    table = table.assign(**{k: v for k, v in defaults.items() if k not in table})
-    if "position" not in table:
-        among = table.groupby(["image", "language", "annotation"]).cumcount()
-        table["position"] = among.astype(str)
-    if "translation_of" not in table:
-        table["translation_of"] = ""
-    return table[[*COLUMNS]]
+    comma = path.suffix.lower() == ".csv"
+    rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
+    header = rows[0][1] if rows else []
+    if lines and not _usable(header, path, "commas" if comma else "tabs", problems):
+        rows, header = [], [*REQUIRED]
+    expected = f"expected {len(header)} fields as in the header, found"
+    wrong = [(line, f"{expected} {len(row)}") for line, row in rows[1:] if len(row) != len(header)]
+    note_lines(problems, path, wrong)
+    whole = [(*map(_one_line, row), n) for n, row in rows[1:] if len(row) == len(header)]
+    table = pd.DataFrame(whole, columns=[*(header or REQUIRED), "line"])
+    for column, default in DEFAULTS.items():
+        if column not in table:
+            table[column] = default(table)
+    return table[[*COLUMNS, "line"]]
+
+
+def _tab_rows(lines: list[str]) -> _Rows:
+    return [(number, line.split("\t")) for number, line in enumerate(lines, 1)]
+
+
+def _comma_rows(lines: list[str], path: Path, problems: list[str]) -> _Rows:
+    reader, rows = csv.reader((f"{line}\n" for line in lines), strict=True), []
+    try:
+        rows.extend((reader.line_num, row) for row in reader)
+    except csv.Error as error:
+        problems.append(f"{path}:{reader.line_num}: expected CSV, found: {error}. Mend its quotes")
+    return rows
+
+
+def _usable(header: list[str], path: Path, separator: str, problems: list[str]) -> bool:
+    complete = {*header}.issuperset(REQUIRED) and {*header}.issubset(COLUMNS)
+    if complete and len({*header}) == len(header):
+        return True
+    problems.append(
+        f"{path}:1: expected a header of {', '.join(REQUIRED)}, and any of {', '.join(DEFAULTS)}, "
+        f"between {separator}; found {header}. Mend the header; a table with commas is called .csv"
+    )
+    return False
+
+
+def _one_line(field: str) -> str:
+    return field.translate(dict.fromkeys(map(ord, "\t\n\r"), " ")).strip()
 
 
 def _drawn_split(image: str) -> str:

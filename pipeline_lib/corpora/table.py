@@ -31,8 +31,28 @@ def read_captions_table(raw: Path, dataset: str) -> Corpus:
     problems: list[str] = []
     path = raw / "captions.tsv"
     table = read_table(path, COLUMNS, "\t", problems)
-    table["text"] = clean_column(table, path, problems)
-    table["key"] = table["image"].str.replace(r"\.[^./]*$", "", regex=True)
+    return table_corpus(table, path, raw / "images", dataset, problems)
+
+
+def table_corpus(
+    table: pd.DataFrame, path: Path, folder: Path, dataset: str, problems: list[str]
+) -> Corpus:
+    """Return the corpus of a table that has been read.
+
+    Args:
+        table: Columns :data:`COLUMNS` as strings, and ``line``, where each row stands.
+        path: File that it was read from, which problems name.
+        folder: Of the images.
+        dataset: Name of the data set.
+        problems: What has been noted so far.
+
+    Raises:
+        ContractError: Lists every problem.
+    """
+    table = table.assign(
+        text=clean_column(table, path, problems),
+        key=table["image"].str.replace(r"\.[^./]*$", "", regex=True),
+    )
     photos = table[["split", "key"]].assign(
         image_id=dataset + ":" + table["key"], path=table["image"]
     )
@@ -43,9 +63,9 @@ def read_captions_table(raw: Path, dataset: str) -> Corpus:
         source=_sources(table, dataset),
     )
     _note_bad_values(table, path, problems)
-    _note_bad_images(table, raw / "images", path, problems)
+    _note_bad_images(table, folder, path, problems)
     _note_bad_references(table, rows, path, problems)
-    return assemble([rows], photos.drop_duplicates("path"), dataset, raw, problems)
+    return assemble([rows], photos.drop_duplicates("path"), dataset, path, problems)
 
 
 def _sources(table: pd.DataFrame, dataset: str) -> pd.Series:

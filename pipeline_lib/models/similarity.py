@@ -1,6 +1,7 @@
 """Similarities between vectors of the joint space, as matrices of all pairs; higher is closer.
 
-Called by the training loop; evaluation.scores has the same for whole test sets (a test compares).
+Called by the training loop; evaluation.retrieval.scores has the same for whole test sets (a test
+compares).
 """
 
 from collections.abc import Callable

@@ -18,19 +18,13 @@ from pipeline_lib.reporting.table import markdown_table
 ROOT_STUDY = "world"
 """The study whose folder is the project's root."""
 
-NAMES = {
-    "printed for other tasks": "multi30k/printed",
-    "translators of multi30k": "multi30k/translators",
-    "re-rankings of flickr8k": "flickr8k/rerankings",
-}
-"""Markers by a name of their own. The name of a study alone stands for :data:`OF_A_STUDY`."""
-
 OF_A_STUDY = (
     "languages", "comparison_*", "published", "published_tasks", "folds", "sentence_retrieval",
     "sts", "word_translation", "translated_queries",
 )  # fmt: skip
+"""The tables that the name of a study alone stands for."""
 
-_MARKED = re.compile(r"<!-- results: ([^>]+?) -->\n.*?<!-- end(?: of results: [^>]+)? -->", re.S)
+_MARKED = re.compile(r"<!-- results: ([^>]+?) -->\n.*?<!-- end -->", re.S)
 
 
 def pages(root: Path) -> list[Path]:
@@ -48,7 +42,7 @@ def with_results(text: str, root: Path) -> str:
 
 
 def _marked(name: str, root: Path) -> str:
-    study, _, table = NAMES.get(name, name).partition("/")
+    study, _, table = name.partition("/")
     wanted = [table] if table else OF_A_STUDY
     texts = [text for each in wanted for text in _tables(study, each, root)]
     if not texts:

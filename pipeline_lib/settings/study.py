@@ -75,7 +75,7 @@ class Settings(Strict):
 
     def origins(self, name: str) -> dict[str, tuple[object, str]]:
         """Return each value of a recipe with where it comes from."""
-        row, recipe = self.recipes[name], self.recipe(name).model_dump()
+        row, recipe = choose(self.recipes, name, "recipe"), self.recipe(name).model_dump()
 
         def origin(key: str) -> str:
             if key in row:

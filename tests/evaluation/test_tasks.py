@@ -254,7 +254,6 @@ def study(tmp_path, monkeypatch):
     row = made.recipe.model_dump() | {"paper": "kadar2019", "dataset": "world", "lexicon": "none"}
     row |= {"pairs": "world_six", "features": "world_lite0", "alignment_every_updates": "never"}
     content["recipes"] = {"tried": row}
-    content["papers"] = {"kadar2019": {}}
     content["departures"] = {}
     content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}
     content["comparisons"] = {}
@@ -263,6 +262,7 @@ def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with open("params.yaml", "w", encoding="utf-8") as file:
         YAML().dump(content, file)
+    (tmp_path / "papers.yaml").write_text("kadar2019: {}\n")
     (tmp_path / "sts").mkdir()
     lines = SCORED[["score", "first", "second"]].astype(str).agg("\t".join, axis=1)
     (tmp_path / "sts" / "set.tsv").write_text("\n".join(lines) + "\n")

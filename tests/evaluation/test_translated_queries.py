@@ -1,6 +1,7 @@
 """A model that is queried by translations: as by captions with the same words."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
         "reads_english": {**right, "recipe": "kadar_en"},
         "nobody": {**right, "recipe": "none_such", "features": "none_such"},
     }
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
     path = tmp_path / "params.yaml"
     path.write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(SettingsError) as error:

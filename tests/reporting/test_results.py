@@ -220,8 +220,9 @@ def test_published_figures_that_are_no_numbers_are_named(published, tmp_path):
 
 
 def test_the_report_takes_the_recipes_that_ran(tmp_path, monkeypatch):
-    for name in ("params.yaml", "published.csv"):
-        shutil.copy(ROOT / "studies/multi30k" / name, tmp_path)
+    for name in ("studies/multi30k/params.yaml", "studies/multi30k/published.csv", "papers.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "checkout").symlink_to(".")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ContractError, match="found none"):
         CliRunner().invoke(write_report, [], catch_exceptions=False)

@@ -10,7 +10,7 @@ from pydantic import Field
 from tiny_models import moved, named, no_scores
 from torch import nn
 
-from pipeline_lib.evaluation.scores import SCORES
+from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models import encoders, initialization, losses, recurrent, similarity
 from pipeline_lib.settings import architecture, recipes
 from pipeline_lib.settings import losses as loss_settings

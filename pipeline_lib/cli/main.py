@@ -1,0 +1,15 @@
+"""The commands of ``polyview``."""
+
+import click
+
+from pipeline_lib.cli.new import new
+from pipeline_lib.cli.recipe import recipe
+
+
+@click.group()
+def main() -> None:
+    """Multilingual image-text embeddings: make a study of your own, read its recipes."""
+
+
+main.add_command(new)
+main.add_command(recipe)

@@ -1,0 +1,270 @@
+"""``polyview new``: what it takes, what it refuses, and that what it writes can be run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from dvc.utils.hydra import apply_overrides
+from PIL import Image
+from study import ROOT
+from test_corpora import write_flickr8k
+
+from pipeline_lib.cli.main import main
+from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.settings.study import load_settings
+
+NAMES = [f"{number:02}.jpg" for number in range(40)]
+SPLITS = dict(zip(NAMES, ["train"] * 30 + ["val"] * 5 + ["test"] * 5, strict=True))
+SHORT = [(name, language, f"{language} {name}") for name in NAMES for language in ("en", "de")]
+COMPLETE = ["image", "split", "language", "annotation", "position", "text", "translation_of"]
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """Return a checkout's root, in which the command runs, with 40 photos beside it."""
+    (tmp_path / "photos").mkdir()
+    for number, name in enumerate(NAMES):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / "photos" / name)
+    home = tmp_path / "checkout"
+    (home / "studies").mkdir(parents=True)
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, home)
+    monkeypatch.chdir(home)
+    return home
+
+
+def write(rows, header=("image", "language", "text"), name="captions.tsv", encoding="utf-8"):
+    separator = "," if name.endswith("csv") else "\t"
+    path = Path("..") / name
+    lines = [separator.join(map(str, row)) for row in (header, *rows) if row]
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
+    return path
+
+
+def new(captions, *options, name="mine", images="../photos"):
+    return CliRunner().invoke(
+        main, ["new", name, "--captions", str(captions), "--images", str(images), *options]
+    )
+
+
+def made(root, result, name="mine"):
+    """Return the settings of the study that a command made; nothing else may be there."""
+    assert result.exit_code == 0, result.output
+    assert f"made studies/{name}" in result.output
+    assert [path.name for path in (root / "studies").iterdir()] == [name]
+    return load_settings(root / "studies" / name / "params.yaml")
+
+
+def captions(root, settings, name="mine"):
+    """Return the captions that the stage of the new study will read."""
+    entry = settings.model_dump(mode="json")["datasets"][name]
+    options = {key: value for key, value in entry.items() if key not in ("reader", "raw")}
+    folder = root / "studies" / name / entry["raw"]
+    return READERS[entry["reader"]](folder, name, **options).captions
+
+
+@pytest.mark.parametrize("table", ["captions.tsv", "captions.csv"])
+def test_a_short_table_becomes_a_study_whose_settings_load(root, table):
+    settings = made(root, new(write(SHORT, name=table)))
+    found = captions(root, settings)
+    assert sorted(found["text"]) == sorted(text for *_, text in SHORT)
+    assert set(found["annotation"]) == {"caption"}
+    assert set(found["split"]) == {"train", "val", "test"}
+    assert settings.pools == {"de": "caption", "en": "caption"}
+    recipe = settings.recipe("mine")
+    assert (recipe.languages, recipe.dataset) == (["de", "en"], "mine")
+    folder = root / "studies/mine"
+    assert (folder / settings.extractors["mine_lite0"].images / NAMES[0]).is_file()
+    assert (folder / "dvc.yaml").read_bytes() == (ROOT / "dvc.yaml").read_bytes()
+    assert (folder / "checkout").resolve() == root
+    flickr8k = ROOT / "studies/flickr8k"
+    for name in (".dvc/config", ".dvc/.gitignore", ".dvcignore", "published.csv"):
+        assert (folder / name).read_bytes() == (flickr8k / name).read_bytes()
+
+
+def test_what_is_written_has_the_layout_that_dvc_keeps(root):
+    made(root, new(write(SHORT)))
+    path = root / "studies/mine/params.yaml"
+    before = path.read_text(encoding="utf-8")
+    apply_overrides(path, [])
+    assert path.read_text(encoding="utf-8") == before
+
+
+def test_drawn_splits_go_by_the_photo_and_not_by_its_place(root):
+    first = captions(root, made(root, new(write(SHORT)))).set_index("text")["split"]
+    shutil.rmtree(root / "studies/mine")
+    again = captions(root, made(root, new(write(SHORT[::-1])))).set_index("text")["split"]
+    assert first.to_dict() == again.to_dict()
+    assert (first == "train").mean() > 0.6
+
+
+def test_a_complete_table_is_kept_as_it_is(root):
+    rows = [
+        row
+        for name, split in SPLITS.items()
+        for row in (
+            (name, split, "en", "caption", 0, 'A "dog" – runs', ""),
+            (name, split, "de", "translation", 0, "Ein Hund rennt", "en/caption/0"),
+            *([(name, split, "de", "caption", 0, "Hunde", "")] if split == "train" else ()),
+        )
+    ]
+    path = write(rows, COMPLETE)
+    settings = made(root, new(path))
+    written = (root / "studies/mine/data/raw/mine/captions.tsv").read_bytes()
+    assert written == path.read_bytes()
+    assert settings.pools == {"de": "translation", "en": "caption"}
+    kinds = settings.pairs["mine"].captions
+    assert kinds == {"de": ["caption", "translation"], "en": ["caption"]}
+
+
+def test_quoted_fields_of_csv_hold_commas_quotes_and_lines(root):
+    text = '"A dog, a ""cat""\nand\ta bird"'
+    rows = [(name, "en", text) for name in NAMES]
+    found = captions(root, made(root, new(write(rows, name="captions.csv"))))
+    assert set(found["text"]) == {'A dog, a "cat" and a bird'}
+
+
+def test_only_the_languages_asked_for_are_taken(root):
+    bad = [(NAMES[0], "not_a_code", "x")]
+    settings = made(root, new(write(SHORT + bad), "--language", "de"))
+    assert set(captions(root, settings)["language"]) == {"de"}
+    assert list(settings.tokenizers) == list(settings.pools) == ["de"]
+    assert settings.recipe("mine").caption_caption_probability == 0
+
+
+def test_a_corpus_in_its_own_layout_is_linked(root):
+    raw = write_flickr8k(root.parent / "raw")
+    for name in ("11", "21", "31"):
+        (raw / "flickr8k/images").mkdir(exist_ok=True)
+        Image.new("RGB", (8, 8)).save(raw / f"flickr8k/images/{name}.jpg")
+    shutil.copy(raw / "flickr8k/images/11.jpg", raw / "flickr8k/images/12.jpg")
+    options = ["--from", "flickr8k", "--language", "en", "--language", "de"]
+    settings = made(root, new(raw, *options, images=raw / "flickr8k/images"))
+    assert set(captions(root, settings)["language"]) == {"en", "de"}
+    home = root / "studies/mine"
+    assert (home / settings.extractors["mine_lite0"].images / "31.jpg").is_file()
+
+
+LACKS_VAL = [(name, "dev" if split == "val" else split) for name, split in SPLITS.items()]
+REFUSED = {
+    "a missing column": (
+        [(name, "en") for name in NAMES], {"header": ("image", "language")},
+        ["captions.tsv:1: expected a header of image, language, text", "['image', 'language']"],
+    ),
+    "a column that nobody knows": (
+        [(*row, "x") for row in SHORT], {"header": ("image", "language", "text", "Split")},
+        ["captions.tsv:1: expected a header of image", "'Split'"],
+    ),
+    "a column twice": (
+        [(*row, "x") for row in SHORT], {"header": ("image", "language", "text", "text")},
+        ["captions.tsv:1: expected a header of image"],
+    ),
+    "commas in a .tsv": (
+        [(",".join(row),) for row in SHORT], {"header": ("image,language,text",)},
+        ["between tabs", "a table with commas is called .csv"],
+    ),
+    "a wrong number of fields": (
+        [*SHORT, ("a", "en"), ("b", "en", "x", "y")], {},
+        ["captions.tsv:82: expected 3 fields as in the header, found 2",
+         "captions.tsv:83: expected 3 fields as in the header, found 4"],
+    ),
+    "dev for val": (
+        [(*row, "en", "x") for row in LACKS_VAL],
+        {"header": ("image", "split", "language", "text")},
+        ["found none of val among dev, test, train"],
+    ),
+    "a missing photo": (
+        [*SHORT, ("lost.jpg", "en", "x")], {},
+        ["captions.tsv:82: expected a file below", "'lost.jpg'"],
+    ),
+    "a photo outside": ([*SHORT, ("", "en", "x")], {}, ["captions.tsv:82: expected a file below"]),
+    "a language without test captions": (
+        [(name, "en", "x", split) for name, split in SPLITS.items()]
+        + [(NAMES[0], "fr", "y", "train")],
+        {"header": ("image", "language", "text", "split")},
+        ["language fr: expected captions of one kind in train, val and test, found 1 caption of "
+         "train", "--language"],
+    ),
+    "no language code": (
+        [*SHORT, (NAMES[0], "English", "x")], {},
+        ["captions.tsv:82: expected a language code such as de, found 'English'"],
+    ),
+    "an empty text": ([*SHORT, (NAMES[0], "en", " ")], {}, ["captions.tsv:82: expected a caption"]),
+    "an unknown kind": (
+        [(*row, "spoken") for row in SHORT],
+        {"header": ("image", "language", "text", "annotation")},
+        ["captions.tsv:2: expected one of caption, translation, machine, found 'spoken'"],
+    ),
+    "Latin-1": (
+        [*SHORT, (NAMES[0], "de", "schön")], {"encoding": "latin-1"},
+        ["captions.tsv:82: expected UTF-8, found byte 0xf6", "Convert the file"],
+    ),
+    "an empty file": ([], {"header": ()}, ["expected lines of text, found an empty file"]),
+    "a header alone": ([], {}, ["expected captions, found none"]),
+    "a quote that does not end": (
+        [*SHORT, (NAMES[0], "en", '"x')], {"name": "captions.csv"}, ["expected CSV, found"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_used_is_refused_and_leaves_nothing(root, case):
+    rows, options, said = REFUSED[case]
+    assert_refused(root, new(write(rows, **options)), *said)
+
+
+def assert_refused(root, result, *said):
+    assert result.exit_code == 1, result.output
+    assert isinstance(result.exception, SystemExit), result.exception
+    for part in said:
+        assert part in result.output
+    assert list((root / "studies").iterdir()) == []
+
+
+def test_all_problems_are_said_at_once_on_the_lines_of_the_users_own_table(root):
+    """Lines are left out before others are read: of one field too few, of another language."""
+    photos = root.parent / "photos"
+    (photos / NAMES[3]).write_text("no photo")
+    whole = (photos / NAMES[4]).read_bytes()
+    (photos / NAMES[4]).write_bytes(whole[: len(whole) // 2])
+    rows = [("", "fr", "x"), ("a", "en"), *SHORT, ("lost.jpg", "en", "x"), (NAMES[0], "en", "")]
+    result = new(write(rows), "--language", "en", "--language", "cs")
+    assert_refused(
+        root,
+        result,
+        "captions.tsv:3: expected 3 fields",
+        "captions.tsv:84: expected a file below",
+        "captions.tsv:85: expected a caption, found no text",
+        f"{NAMES[3]}: expected an image in one of JPEG",
+        f"{NAMES[4]}: cannot be decoded",
+        "found cs",
+        "6 problem(s)",
+    )
+    assert "captions.tsv:2:" not in result.output
+
+
+@pytest.mark.parametrize("name", ["my-study", "../mine", "1st", "münchen", "none", "random", ""])
+def test_names_that_a_study_cannot_have(root, name):
+    assert_refused(root, new(write(SHORT), name=name), "NAME: expected letters, digits and _")
+
+
+def test_a_study_that_is_there_is_left_alone(root):
+    before = root / "studies/mine/params.yaml"
+    made(root, new(write(SHORT)))
+    before.write_text("mine")
+    result = new(write(SHORT))
+    assert (result.exit_code, before.read_text()) == (1, "mine")
+    assert "studies/mine is there already" in result.output
+
+
+def test_elsewhere_than_in_the_root_it_says_where_to_run(root, monkeypatch):
+    path = write(SHORT).resolve()
+    monkeypatch.chdir(root / "studies")
+    result = new(path, images=root.parent / "photos")
+    assert_refused(root, result, "expected the root of Polyview's checkout")
+
+
+def test_a_corpus_of_another_layout_is_refused(root):
+    result = new("../photos", "--from", "multi30k")
+    assert_refused(root, result, "expected this file")
