@@ -49,7 +49,6 @@ PLAIN, OURS = "Kádár, plain loop, f32", "Kádár"
 RECIPES = {
     "Kádár, f32": {"paper": "kadar2019", "precision": "f32"},
     OURS: {"paper": "kadar2019"},
-    "Kádár, length windows of 20": {"paper": "kadar2019", "length_window_batches": 20},
     "VSE": {"paper": "kiros2014", "languages": ["en"]},
     "MLMME": {"paper": "calixto2017", "beta": 0.5},
     "MULE": {"paper": "kim2020", **MULE},

@@ -47,7 +47,6 @@ COMMON = {
     "margin": 0.2,
     "violations": "max",
     "batch_size": 4,
-    "length_window_batches": 1,
     "learning_rate": 0.01,
     "decay_epochs": [],
     "decay_factor": 0.1,

@@ -42,8 +42,6 @@ class Recipe(Architecture):
         initialization: ``xavier`` (words uniform in ±.1, recurrent layer as PyTorch's own) or
             ``normal`` (deviation .01; recurrent matrices orthogonal).
         batch_size: Captions, pairs or tuples of captions per update; images for two branches.
-        length_window_batches: Batches are cut from windows of so many shuffled batches sorted by
-            length; 1 is plain shuffling.
         learning_rate: Adam's.
         decay_epochs: Epochs after which it is multiplied by ``decay_factor``.
         decay_factor: See there.
@@ -75,7 +73,6 @@ class Recipe(Architecture):
     loss: Name
     initialization: Literal["xavier", "normal"]
     batch_size: Count
-    length_window_batches: Count
     learning_rate: Rate
     decay_epochs: list[Count]
     decay_factor: Rate

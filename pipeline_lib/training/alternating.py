@@ -9,7 +9,7 @@ from torch import Tensor
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
 from pipeline_lib.settings.objectives import Alternating
-from pipeline_lib.training.batches import sentence_pairs
+from pipeline_lib.training.batches import Stream, sentence_pairs
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import History
@@ -19,7 +19,6 @@ from pipeline_lib.training.tasks import (
     Task,
     embed_rows,
     images_of,
-    plan_batches,
 )
 
 CAPTION_CAPTION = "caption_caption"
@@ -80,7 +79,7 @@ def _image_caption_task(
         scores = model.scores(images, embed_rows(model, sentences, rows, language))
         return learner.loss(scores, image_index)
 
-    stream = plan_batches(sentences.lengths.numpy(), learner.recipe, seed)
+    stream = Stream(len(sentences), learner.recipe.batch_size, seed)
     return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, terms)
 
 
@@ -104,6 +103,6 @@ def _caption_caption_task(
         )
         return learner.loss(scores, images_of(a, a_rows))
 
-    lengths = a.lengths.numpy()[pairs[:, 0]] + b.lengths.numpy()[pairs[:, 1]]
     name = f"{a_key[0]} {a_key[1]}-{b_key[0]} {b_key[1]}"
-    return Task(CAPTION_CAPTION, name, plan_batches(lengths, learner.recipe, seed), terms)
+    stream = Stream(len(pairs), learner.recipe.batch_size, seed)
+    return Task(CAPTION_CAPTION, name, stream, terms)

@@ -16,20 +16,14 @@ from pipeline_lib.training.examples import Sentences
 class Stream:
     """Shuffled batches over the items of one task, epoch after epoch.
 
-    In each epoch every item occurs once. Items are shuffled, cut into windows of
-    ``window_batches`` batches, and sorted by length within a window, so that a batch holds
-    sentences of similar length; then the batches are shuffled. One batch per window is plain
-    shuffling.
+    In each epoch every item occurs once.
     """
 
-    def __init__(
-        self, lengths: np.ndarray, batch_size: int, window_batches: int, seed: tuple[int, ...]
-    ) -> None:
-        """Plan batches for items of these lengths ``[items]``."""
-        self.lengths, self.batch_size, self.seed = np.asarray(lengths), batch_size, seed
-        self.window = batch_size * window_batches
+    def __init__(self, items: int, batch_size: int, seed: tuple[int, ...]) -> None:
+        """Plan batches of so many items."""
+        self.items, self.batch_size, self.seed = items, batch_size, seed
         # One item alone has no negatives, and no variance to normalise by: it joins a full batch.
-        self.batches_per_epoch = max(1, -(-(len(self.lengths) - 1) // batch_size))
+        self.batches_per_epoch = max(1, -(-(items - 1) // batch_size))
         self._epoch = lru_cache(maxsize=1)(self._plan_epoch)
 
     def __getitem__(self, number: int) -> Tensor:
@@ -39,16 +33,10 @@ class Stream:
 
     def _plan_epoch(self, epoch: int) -> list[Tensor]:
         random = np.random.default_rng([*self.seed, epoch])
-        order = random.permutation(len(self.lengths))
-        if self.window > self.batch_size:
-            starts = range(0, len(order), self.window)
-            order = np.concatenate([self._by_length(order[s : s + self.window]) for s in starts])
+        order = random.permutation(self.items)
         ends = [*range(self.batch_size, len(order) - 1, self.batch_size), len(order)]
         batches = np.split(order, ends[:-1])
         return [torch.from_numpy(batches[n]) for n in random.permutation(len(batches))]
-
-    def _by_length(self, items: np.ndarray) -> np.ndarray:
-        return items[np.argsort(self.lengths[items], kind="stable")]
 
 
 def sentence_pairs(a: Sentences, b: Sentences) -> np.ndarray:

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
+from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.tasks import (
@@ -16,7 +17,6 @@ from pipeline_lib.training.tasks import (
     add,
     embed_rows,
     images_of,
-    plan_batches,
     present,
     uniform_choice,
 )
@@ -83,15 +83,5 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
                 add(found, learner.loss(scores, a[2][of_a], negatives), 1 - recipe.beta)
         return found
 
-    lengths = _lengths(sentences, tuples.numpy())
-    return Task(
-        JOINT, f"{set_name} {'-'.join(languages)}", plan_batches(lengths, recipe, seed), terms
-    )
-
-
-def _lengths(languages: list[Sentences], tuples: np.ndarray) -> np.ndarray:
-    """Return the words of each tuple's captions together ``[tuples]``."""
-    return sum(
-        np.where(column < 0, 0, sentences.lengths.numpy()[column])
-        for sentences, column in zip(languages, tuples.T, strict=True)
-    )
+    stream = Stream(len(tuples), recipe.batch_size, seed)
+    return Task(JOINT, f"{set_name} {'-'.join(languages)}", stream, terms)

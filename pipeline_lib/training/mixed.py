@@ -1,12 +1,12 @@
 """Batches that mix all languages: Eq. 1 and 4 of Mohammadshahi et al. 2019."""
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
 from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import State
@@ -17,7 +17,6 @@ from pipeline_lib.training.tasks import (
     Task,
     embed_rows,
     images_of,
-    plan_batches,
     uniform_choice,
 )
 
@@ -61,6 +60,5 @@ def _task(learner: Learner, examples: Examples, seed: tuple[int, int]) -> Task:
         scores = model.scores(model.image_vectors(examples.features[group]), torch.cat(vectors))
         return learner.loss(scores, group)
 
-    lengths = np.concatenate([examples.sentences[key].lengths.numpy() for key in keys])
-    stream = plan_batches(lengths, learner.recipe, seed)
+    stream = Stream(len(row), learner.recipe.batch_size, seed)
     return Task(IMAGE_CAPTION, "all captions", stream, terms)

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
-from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Sentences
 from pipeline_lib.training.loop import History, State
@@ -92,11 +91,6 @@ def select_rows(sentences: Sentences, rows: Tensor) -> tuple[Tensor, Tensor]:
 def images_of(sentences: Sentences, rows: Tensor) -> Tensor:
     """Return the row of each sentence's image in the features."""
     return sentences.image_index[rows.to(sentences.image_index.device)]
-
-
-def plan_batches(lengths: np.ndarray, recipe: Recipe, seed: tuple[int, ...]) -> Stream:
-    """Return the recipe's batches over items of these lengths ``[items]``."""
-    return Stream(np.asarray(lengths), recipe.batch_size, recipe.length_window_batches, seed)
 
 
 def present(rows: Tensor) -> Tensor:

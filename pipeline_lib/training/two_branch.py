@@ -19,10 +19,11 @@ from pipeline_lib.models.losses import (
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import History
-from pipeline_lib.training.tasks import Objective, Task, plan_batches, select_rows
+from pipeline_lib.training.tasks import Objective, Task, select_rows
 
 TWO_BRANCH = "two_branch"
 PRETRAINING = "pretraining"
@@ -128,7 +129,7 @@ def _task(
             total = total + recipe.anchor_weight * _moved(_words(model), start)
         return {"hinge": total}
 
-    stream = plan_batches(np.zeros(len(images)), recipe, seed)
+    stream = Stream(len(images), recipe.batch_size, seed)
     return Task(TWO_BRANCH, f"{set_name} {'-'.join(by_language)}", stream, terms, per_item=False)
 
 
@@ -149,7 +150,7 @@ def _pretraining_task(
             p.requires_grad_(tuned[name])
         return {"hinge": total}
 
-    stream = plan_batches(np.zeros(len(images)), recipe, seed)
+    stream = Stream(len(images), recipe.batch_size, seed)
     return Task(PRETRAINING, f"{set_name} pairs", stream, terms, per_item=False)
 
 

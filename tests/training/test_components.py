@@ -17,6 +17,7 @@ from pipeline_lib.settings import losses as loss_settings
 from pipeline_lib.settings import objectives as objective_settings
 from pipeline_lib.settings.strict import Count, Rate, SettingsError, Strict
 from pipeline_lib.training import objectives
+from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.fitting import HIGHER_IS_BETTER, fit
 from pipeline_lib.training.tasks import (
@@ -25,7 +26,6 @@ from pipeline_lib.training.tasks import (
     Task,
     embed_rows,
     images_of,
-    plan_batches,
     uniform_choice,
 )
 
@@ -136,7 +136,7 @@ def one_set(learner, examples, seed):
         )
         return {**found, "probe": learner.layers["probe"](texts).square().mean()}
 
-    stream = plan_batches(sentences.lengths.numpy(), learner.recipe, (seed, 0))
+    stream = Stream(len(sentences), learner.recipe.batch_size, (seed, 0))
     task = Task(IMAGE_CAPTION, name, stream, terms)
     return Objective([task], uniform_choice([task]), stream.batches_per_epoch)
 

@@ -201,7 +201,7 @@ def test_a_short_task_begins_anew_without_the_others(tmp_path, monkeypatch):
     learner, examples, made = prepare_learner(
         "alternating", few, caption_caption_probability=0.0, max_epochs=4
     )
-    assert [len(task.stream.lengths) for task in made.tasks] == [1, 12]
+    assert [task.stream.items for task in made.tasks] == [1, 12]
     fit(learner, examples, no_scores, 1, tmp_path, "test")
     assert len(taken["tiny de"]) > 2
     assert len(taken["tiny en"]) >= 3
