@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 from dvc.utils.hydra import apply_overrides
 from PIL import Image
+from raw_corpora import write_flickr8k
 from study import ROOT
-from test_corpora import write_flickr8k
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.readers import READERS

@@ -246,7 +246,7 @@ def objective_of(pairs, **changes):
 def test_caption_caption_pairs_are_all_pairs_of_an_image_in_two_languages():
     made = objective_of(tiny.pairs()).tasks
     assert [t.name for t in made if t.kind == CAPTION_CAPTION] == ["tiny de-tiny en"]
-    assert len(made[-1].stream.lengths) == tiny.IMAGES * 2 * 2
+    assert made[-1].stream.items == tiny.IMAGES * 2 * 2
 
 
 def test_sets_pair_by_the_images_that_both_describe():
@@ -255,7 +255,7 @@ def test_sets_pair_by_the_images_that_both_describe():
     pairs[0] = pairs[0][pairs[0]["language"] == "en"]
     pairs[2] = pairs[2][(pairs[2]["language"] == "de") & (pairs[2]["image_id"] < "tiny:2")]
     made = objective_of(pd.concat(pairs)).tasks
-    sizes = {t.name: len(t.stream.lengths) for t in made if t.kind == CAPTION_CAPTION}
+    sizes = {t.name: t.stream.items for t in made if t.kind == CAPTION_CAPTION}
     whole, some = tiny.IMAGES * 2 * 2, 2 * 2 * 2
     assert sizes == {
         "a en-b de": whole,

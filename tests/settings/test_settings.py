@@ -7,7 +7,7 @@ from ruamel.yaml import YAML
 from pipeline_lib.settings.strict import SettingsError, choose
 from pipeline_lib.settings.study import load_settings
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
 WORLD, PAPERS = (
     YAML(typ="safe").load((ROOT / name).read_text(encoding="utf-8"))

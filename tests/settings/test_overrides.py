@@ -10,7 +10,7 @@ from shown_parameters import add_shown_parameters
 
 from pipeline_lib.settings.study import load_settings
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 OF_PAPERS = {"kadar2019.margin": 0.1, "kim2020.anchor_weight": 1e-6}
 OF_EVERY_STUDY = {"evaluations.retrieval.bootstrap_samples": 500}
 OF_A_RECIPE = {
