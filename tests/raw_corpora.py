@@ -3,6 +3,8 @@
 import gzip
 from pathlib import Path
 
+from pipeline_lib.corpora.corpus import Corpus
+
 MULTI30K_LISTS = {
     "train": ["11.jpg", "12.jpg", "13.jpg"],
     "val": ["21.jpg", "22.jpg"],
