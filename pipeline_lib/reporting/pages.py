@@ -1,4 +1,4 @@
-"""Put tables of results into README.md and docs/*.md, between their marker comments.
+"""Put tables of results into README.md and the pages of docs, between their marker comments.
 
 ``<!-- results: flickr8k/papers -->`` names a study and one of its tables; what stands up to the
 next ``<!-- end -->`` is replaced. Run ``python -m pipeline_lib.reporting.pages`` in the project's

@@ -98,7 +98,7 @@ def _problems(lists: dict[str, tuple[NBest, pd.DataFrame]], pairs: pd.DataFrame)
         if len(np.unique(found.sentence)) != len(rows):
             yield (
                 f"split {split}: expected a list for each of {len(rows):,} sentences, found "
-                f"{len(np.unique(found.sentence)):,}. Run the stage nbest again"
+                f"{len(np.unique(found.sentence)):,}. Run evaluate_translator again"
             )
         shared = sorted(set(seen[split]).intersection(rows["image_id"]))
         if shared:
