@@ -297,7 +297,7 @@ KILLED = """
 import sys, torch
 from pathlib import Path
 import pandas as pd
-sys.path.insert(0, str(Path(sys.argv[1])))
+sys.path[:0] = sys.argv[1].split(":")
 from test_extraction import Settings
 from pipeline_lib.images.extraction import extract
 torch.set_num_threads(int(sys.argv[4]))
@@ -319,7 +319,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, run):
     images.to_parquet(tmp_path / "images.parquet")
     settings = Settings(crop=128, resize=128, batch_size=2)
     expected = file_sha256(run(images, settings))
-    arguments = [sys.executable, "-c", KILLED, str(Path(__file__).parent), str(tmp_path)]
+    arguments = [sys.executable, "-c", KILLED, ":".join(sys.path), str(tmp_path)]
     arguments += [repr(asdict(settings)), str(torch.get_num_threads())]
     moment = random.Random(os.getpid())
     for goal in (1, 40):

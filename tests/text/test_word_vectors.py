@@ -186,8 +186,8 @@ def trained_digest(seed):
 
 
 def test_equal_seeds_give_equal_vectors_in_another_process_too():
-    code = "from tests.test_word_vectors import trained_digest; print(trained_digest(1))"
-    environment = {**os.environ, "PYTHONHASHSEED": "123"}
+    code = "from test_word_vectors import trained_digest; print(trained_digest(1))"
+    environment = {**os.environ, "PYTHONHASHSEED": "123", "PYTHONPATH": os.pathsep.join(sys.path)}
     printed = subprocess.run(
         [sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True
     ).stdout
