@@ -61,6 +61,18 @@ def to_grid(x: Tensor, bits: int, dims: int | tuple[int, ...]) -> Tensor:
     return x.add(shift).sub_(shift)
 
 
+def root(x: Tensor) -> Tensor:
+    """Return the square root of each number, rounded correctly.
+
+    PyTorch takes it from MKL, whose last bit differs between CPUs; NumPy from the CPU itself.
+    """
+    if x.is_cuda:
+        return x.sqrt()
+    found = torch.empty_like(x)
+    np.sqrt(x.detach().numpy(), out=found.numpy())
+    return found
+
+
 def _shifter(largest: Tensor, bits: int) -> Tensor:
     """Return 1.5 * 2^(52 - bits) times the power of two: adding it rounds to its unit."""
     power = largest.view(torch.int64).bitwise_and_(0x7FF << 52)
@@ -218,7 +230,7 @@ def polar_factor(matrix: Tensor) -> Tensor:
     singular has several nearest ones: of these it is the one nearest to the identity.
     """
     identity = torch.eye(len(matrix), dtype=matrix.dtype)
-    found = matrix.div(total(matrix * matrix).sqrt()) + identity * _ALMOST_SINGULAR
+    found = matrix.div(root(total(matrix * matrix))) + identity * _ALMOST_SINGULAR
     for _ in range(_MOST_ITERATIONS):
         squared = precise_product(found.T, found)
         if float((squared - identity).abs().amax()) < _ORTHOGONAL:
@@ -238,7 +250,7 @@ def _qr(matrix: Tensor, _mode: str = "reduced") -> tuple[Tensor, Tensor]:
         for _ in range(2):
             before = q[:, : max(column, 1)]
             rest = rest - precise_product(before, precise_product(before.T, rest))
-        q[:, column : column + 1] = rest / total(rest * rest).sqrt()
+        q[:, column : column + 1] = rest / root(total(rest * rest))
     return q, precise_product(q.T, matrix)
 
 
@@ -285,7 +297,7 @@ def _norm(
 ) -> Tensor:
     if order != 2:
         raise NotImplementedError(f"expected the norm 2, found {order}")
-    return total(x * x, dims, keepdim).sqrt_()
+    return root(total(x * x, dims, keepdim))
 
 
 def _addmm(bias: Tensor, a: Tensor, b: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -336,7 +348,7 @@ def _pow(x: Tensor | float, exponent: Tensor | float) -> Tensor:
     if isinstance(exponent, Tensor):
         return exp(exponent * log(exponent.new_full((), x)))
     if exponent == 0.5:
-        return x.sqrt()
+        return root(x)
     if exponent in (1, 2, 3):
         return math.prod([x] * int(exponent))
     return exp(log(x).mul_(exponent))
@@ -348,7 +360,7 @@ def _layer_norm(
     dims = list(range(x.ndim - len(shape), x.ndim))
     mean = _mean(x, dims, True)
     centred = x - mean
-    scale = _mean(centred * centred, dims, True).add_(floor).sqrt_().reciprocal_()
+    scale = root(_mean(centred * centred, dims, True).add_(floor)).reciprocal_()
     y = centred.mul_(scale)
     if weight is not None:
         y = y * weight
@@ -400,7 +412,7 @@ def _batch_norm(
         var = squares.div(count)
         running_mean.mul_(1 - momentum).add_(mean.mul(momentum))
         running_var.mul_(1 - momentum).add_(squares.div(count - 1).mul_(momentum))
-    scale = var.add(floor).sqrt_().reciprocal_()
+    scale = root(var.add(floor)).reciprocal_()
     slope = scale.mul(weight)
     y = x.mul(slope.view(shape)).add_(bias.sub(mean.mul(slope)).view(shape))
     empty = x.new_empty(0)
@@ -532,12 +544,12 @@ def _adam(
     for each in zip(parameters, gradients, means, squares, steps, strict=True):
         *tensors, step = each
         size = lr / (1 - beta1 ** float(step))
-        root = math.sqrt(1 - beta2 ** float(step))
+        filled = math.sqrt(1 - beta2 ** float(step))
         parts = (tensor.view(-1).split(_CACHED) for tensor in tensors)
         for p, g, mean, square in zip(*parts, strict=True):
             mean.mul_(beta1).add_(g.mul(1 - beta1))
             square.mul_(beta2).add_(g.mul(g).mul_(1 - beta2))
-            p.sub_(mean.div(square.sqrt().div_(root).add_(eps)).mul_(size))
+            p.sub_(mean.div(root(square).div_(filled).add_(eps)).mul_(size))
 
 
 _EXACT: dict[str, Callable] = {
@@ -573,6 +585,7 @@ _EXACT: dict[str, Callable] = {
     "add": _add,
     "sub": _sub,
     "pow": _pow,
+    "sqrt": root,
     "addcmul": _addcmul,
     "index_add_": _index_add_,
     "addcdiv": _addcdiv,
@@ -599,7 +612,7 @@ unsafe_split unsqueeze view where zero zeros zeros_like
 """
 _ROUNDED_ONCE = """
 _foreach_add _foreach_div _foreach_mul _foreach_sub abs ceil clamp clamp_max clamp_min div floor
-fmod hardtanh maximum minimum mul neg reciprocal relu remainder round sgn sign sqrt
+fmod hardtanh maximum minimum mul neg reciprocal relu remainder round sgn sign
 threshold_backward trunc
 """
 _COMPARISONS = """

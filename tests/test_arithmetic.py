@@ -1,6 +1,7 @@
 """The reference arithmetic: correct, exact in any order, and equal bits under all kernels."""
 
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -243,3 +244,20 @@ def test_weights_are_equal_under_other_kernels_and_threads(kernels, threads):
         cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert run.stdout.strip() == history()
+
+
+def test_square_roots_are_rounded_correctly():
+    drawn = torch.rand(4000, dtype=torch.float64, generator=torch.Generator().manual_seed(3)) * 10
+    with Exact():
+        found = {"sqrt": drawn.sqrt(), "pow": drawn**0.5, "in place": drawn.clone().sqrt_()}
+    expected = [_nearest_root(x) for x in drawn.tolist()]
+    for name, roots in found.items():
+        assert roots.tolist() == expected, name
+
+
+def _nearest_root(x):
+    """Return the float64 that is nearest to the root, from whole numbers alone."""
+    share, bits = Fraction(x), 128
+    return float(
+        Fraction(math.isqrt((share.numerator << 2 * bits) // share.denominator), 1 << bits)
+    )

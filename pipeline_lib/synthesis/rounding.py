@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from pipeline_lib.arithmetic import root
 from pipeline_lib.device import multiplies_bf16, one_core_each
 from pipeline_lib.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
 
@@ -106,7 +107,7 @@ def _lengths(vectors: Tensor, precision: torch.dtype) -> tuple[Tensor, Tensor]:
 
 def _spacing(vectors: Tensor) -> Tensor:
     wide = vectors.double()
-    lengths = ordered_sum((wide * wide).T).sqrt()
+    lengths = root(ordered_sum((wide * wide).T))
     scaled = torch.where(lengths > 0, lengths * LENGTH_SCALE, 0.5)
     # What is left of a number without its mantissa: a power of two, to the last bit.
     power = scaled / torch.frexp(scaled).mantissa
