@@ -48,6 +48,8 @@ COMMON = {
     "violations": "max",
     "batch_size": 4,
     "learning_rate": 0.01,
+    "optimizer": "adam",
+    "schedule": "steps",
     "decay_epochs": [],
     "decay_factor": 0.1,
     "clip_norm": 2.0,

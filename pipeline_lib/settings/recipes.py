@@ -1,7 +1,7 @@
 """params.yaml: recipes, the rows of the results table.
 
 What all recipes share stands in :class:`Recipe`; the parts that a recipe names (objective, loss,
-text encoder, image head) add their keys. In YAML all keys stand side by side.
+optimizer, schedule, text encoder, image head) add their keys. In YAML all keys stand side by side.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +17,7 @@ from pipeline_lib.settings.architecture import (
 )
 from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
+from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
 from pipeline_lib.settings.strict import Count, Name, Rate, choose
 
 
@@ -42,9 +43,9 @@ class Recipe(Architecture):
         initialization: ``xavier`` (words uniform in ±.1, recurrent layer as PyTorch's own) or
             ``normal`` (deviation .01; recurrent matrices orthogonal).
         batch_size: Captions, pairs or tuples of captions per update; images for two branches.
-        learning_rate: Adam's.
-        decay_epochs: Epochs after which it is multiplied by ``decay_factor``.
-        decay_factor: See there.
+        optimizer: Entry of settings.optimization.OPTIMIZERS, whose keys it has.
+        schedule: Entry of settings.optimization.SCHEDULES, whose keys it has.
+        learning_rate: The optimizer's; the schedule changes it.
         clip_norm: Bound on the gradient's norm, or ``none``.
         validate_every_updates: Updates between two validations, or ``epoch``.
         select_by: Score of the best weights: ``recall_sum``, or ``mean_rank`` (lower is better).
@@ -73,9 +74,9 @@ class Recipe(Architecture):
     loss: Name
     initialization: Literal["xavier", "normal"]
     batch_size: Count
+    optimizer: Name
+    schedule: Name
     learning_rate: Rate
-    decay_epochs: list[Count]
-    decay_factor: Rate
     clip_norm: Rate | Literal["none"]
     validate_every_updates: Count | Literal["epoch"]
     select_by: Literal["recall_sum", "mean_rank"]
@@ -109,7 +110,9 @@ def recipe_form(values: Mapping[str, object]) -> type[Recipe]:
     """
     objective = choose(OBJECTIVES, str(values.get("objective")), "objective")
     loss = choose(LOSSES, str(values.get("loss")), "loss")
-    return joined(objective, loss, *parts(values), Recipe)
+    optimizer = choose(OPTIMIZERS, str(values.get("optimizer")), "optimizer")
+    schedule = choose(SCHEDULES, str(values.get("schedule")), "schedule")
+    return joined(objective, loss, optimizer, schedule, *parts(values), Recipe)
 
 
 def make_recipe(values: Mapping[str, object]) -> Recipe:
@@ -145,4 +148,4 @@ def merge(
     return form, {**of_paper, **of_study, **row}
 
 
-_PARTS = (OBJECTIVES, LOSSES, TEXT_ENCODERS, IMAGE_HEADS)
+_PARTS = (OBJECTIVES, LOSSES, OPTIMIZERS, SCHEDULES, TEXT_ENCODERS, IMAGE_HEADS)

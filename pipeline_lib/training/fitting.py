@@ -1,7 +1,7 @@
 """Training of a joint space by its recipe."""
 
-from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +14,13 @@ from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import History, Pace, Progress, train
 from pipeline_lib.training.objectives import build_objective
+from pipeline_lib.training.optimization import SCHEDULES, make_optimizer
 from pipeline_lib.training.tasks import Objective, total
 
 RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
 HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
 Validate = Callable[[JointSpace], dict[str, float]]
 """From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
-
-ADAM_BETAS = (0.9, 0.999)
-"""Those of Kingma & Ba 2015, which no paper changes."""
 
 
 def fit(
@@ -69,7 +67,7 @@ class _Fitting:
         every = self.recipe.validate_every_updates
         self.pace = Pace(
             learning_rate=self._learning_rate,
-            betas=ADAM_BETAS,
+            optimizer=partial(make_optimizer, self.recipe),
             clip_norm=self.recipe.clip_norm,
             epoch=self._epoch,
             last_update=objective.updates_before
@@ -106,5 +104,5 @@ class _Fitting:
         return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
 
     def _learning_rate(self, update: int) -> float:
-        decays = bisect_right(sorted(self.recipe.decay_epochs), self._epoch(update))
-        return self.recipe.learning_rate * self.recipe.decay_factor**decays
+        share = SCHEDULES[self.recipe.schedule](self.recipe, self._epoch(update))
+        return self.recipe.learning_rate * share

@@ -47,8 +47,8 @@ class Pace:
     """How fast a network learns, and for how long.
 
     Attributes:
-        learning_rate: Adam's, from the number of the update (from 0).
-        betas: Adam's.
+        learning_rate: The optimizer's, from the number of the update (from 0).
+        optimizer: Makes of the network what moves its weights.
         clip_norm: Bound on the gradient's norm, or ``none``.
         epoch: Passes over the data, from the number of updates done.
         last_update: Training ends after so many updates at the latest.
@@ -58,7 +58,7 @@ class Pace:
     """
 
     learning_rate: Callable[[int], float]
-    betas: tuple[float, float]
+    optimizer: Callable[[nn.Module], torch.optim.Optimizer]
     clip_norm: float | Literal["none"]
     epoch: Callable[[int], float]
     last_update: int
@@ -140,7 +140,7 @@ class _Run:
         self.work, self.network, self.pace = work, work.network, work.pace
         self.checkpoint, self.progress = checkpoint, Progress()
         self.tuned = [p for p in self.network.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(self.tuned, betas=self.pace.betas, fused=True)
+        self.optimizer = self.pace.optimizer(self.network)
 
     @property
     def finished(self) -> bool:

@@ -1,6 +1,7 @@
 """Training of a translator: warm-up, early stopping on BLEU, averaged checkpoints."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import cores_for
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.training.loop import History, Pace, Progress, train
+from pipeline_lib.training.optimization import adam
 from pipeline_lib.training.translation_batches import SentencePairs, TokenBatches
 
 Validate = Callable[[Translator], float]
@@ -63,7 +65,7 @@ class _Fitting:
             learning_rate=lambda update: (
                 recipe.learning_rate * warmup_factor(update, recipe.warmup_updates)
             ),
-            betas=ADAM_BETAS,
+            optimizer=partial(adam, betas=ADAM_BETAS),
             clip_norm=recipe.clip_norm,
             epoch=lambda update: update / self.batches.batches_per_epoch,
             last_update=recipe.max_updates,

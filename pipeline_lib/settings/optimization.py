@@ -1,0 +1,46 @@
+"""How weights follow gradients, and how the learning rate goes: one class of keys each.
+
+An optimizer or a schedule is added here and, under the same name, in training/optimization.py.
+"""
+
+from pipeline_lib.settings.strict import Count, Rate, Strict
+
+
+class Adam(Strict):
+    """Adam (Kingma & Ba 2015); it has no keys of its own."""
+
+
+class AdamW(Strict):
+    """AdamW (Loshchilov & Hutter 2019); each word learns in the updates that read it, alone.
+
+    Attributes:
+        weight_decay: Share of a matrix that each update takes off, times the learning rate.
+    """
+
+    weight_decay: Rate
+
+
+class Steps(Strict):
+    """The learning rate falls at given epochs.
+
+    Attributes:
+        decay_epochs: Epochs after which it is multiplied by ``decay_factor``.
+        decay_factor: See there.
+    """
+
+    decay_epochs: list[Count]
+    decay_factor: Rate
+
+
+class Cosine(Strict):
+    """The learning rate rises linearly, then falls to 0 as a cosine does, over ``max_epochs``.
+
+    Attributes:
+        warmup_epochs: Epochs in which it rises.
+    """
+
+    warmup_epochs: Rate
+
+
+OPTIMIZERS: dict[str, type[Strict]] = {"adam": Adam, "adamw": AdamW}
+SCHEDULES: dict[str, type[Strict]] = {"steps": Steps, "cosine": Cosine}
