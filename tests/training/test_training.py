@@ -13,9 +13,9 @@ import pytest
 import tiny
 import torch
 
+from pipeline_lib import device
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.device import SMALL
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
@@ -132,10 +132,12 @@ def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
     assert torch.equal(seen[2], seen[3])
 
 
-@pytest.mark.parametrize(("hidden_dim", "cores"), [(16, 1), (SMALL // 4, 2)])
+@pytest.mark.parametrize(("small", "cores"), [(65, 1), (64, 2)])
 def test_small_recipes_train_on_one_core_and_leave_the_others_as_they_were(
-    tmp_path, hidden_dim, cores
+    tmp_path, monkeypatch, small, cores
 ):
+    # A batch of 4 sentences has states of 16 numbers each.
+    monkeypatch.setattr(device, "SMALL", small)
     before, found = torch.get_num_threads(), set()
 
     def validate(model):
@@ -144,9 +146,7 @@ def test_small_recipes_train_on_one_core_and_leave_the_others_as_they_were(
 
     torch.set_num_threads(2)
     try:
-        train(
-            tmp_path, validate=validate, hidden_dim=hidden_dim, embed_dim=hidden_dim, max_epochs=1
-        )
+        train(tmp_path, validate=validate, max_epochs=1)
         assert (found, torch.get_num_threads()) == ({cores}, 2)
     finally:
         torch.set_num_threads(before)
