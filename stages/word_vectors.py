@@ -10,7 +10,13 @@ from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import WordVectors, check_unseen, write_word_vectors
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.text.training_text import training_images, training_sentences, training_words
+from pipeline_lib.text.latent_semantics import latent_semantic_vectors
+from pipeline_lib.text.training_text import (
+    training_captions,
+    training_images,
+    training_sentences,
+    training_words,
+)
 from pipeline_lib.text.word_vectors import (
     fasttext_attributes,
     file_attributes,
@@ -29,6 +35,10 @@ def main(name: str) -> None:
         vectors = WordVectors(
             load_vectors(options, training_words(pairs)), [], file_attributes(options)
         )
+    elif options.method == "latent_semantic":
+        pairs = read_pairs(Path(options.source))
+        made = latent_semantic_vectors(training_captions(pairs), options)
+        vectors = WordVectors(made, training_images(pairs), options.model_dump())
     else:
         text = read_pairs(Path(options.source))
         pairs = pd.concat([text, pairs])

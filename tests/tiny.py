@@ -5,7 +5,7 @@ import pandas as pd
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.models.preprocessing import Preprocessing
-from pipeline_lib.settings.recipes import make_recipe
+from pipeline_lib.settings.recipes import make_recipe, recipe_form
 from pipeline_lib.training.examples import build_vocabulary
 from pipeline_lib.training.preparation import new_learner
 
@@ -79,6 +79,12 @@ OWN = {
         "vocabulary": "per_language",
         "orthogonal_map": True,
     },
+    "multiview": {
+        "caption_caption_weight": 0.5,
+        "text_photos": 2,
+        "violations": "sum",
+        "vocabulary": "per_language",
+    },
     "two_branch": {
         "captions_per_image": 2,
         "caption_image_weight": 1.5,
@@ -104,6 +110,30 @@ def recipe(objective="alternating", **changes):
     """Return a recipe of the objective, small enough for six images."""
     values = COMMON | OWN[objective] | {"objective": objective} | changes
     return make_recipe(values)
+
+
+POLYVIEW = {
+    "text_encoder": "bag",
+    "word_dropout": 0.2,
+    "image_head": "residual",
+    "image_crops": 2,
+    "image_hidden_dim": 12,
+    "loss": "infonce",
+    "temperature": 0.1,
+    "tune_temperature": True,
+    "optimizer": "adamw",
+    "weight_decay": 0.1,
+    "schedule": "cosine",
+    "warmup_epochs": 1.0,
+    "oov": "pieces",
+}
+
+
+def polyview(**changes):
+    """Return the recipe of our own, with parts that no paper's has."""
+    values = COMMON | OWN["multiview"] | {"objective": "multiview"} | POLYVIEW | changes
+    form = recipe_form(values)
+    return form.model_validate({key: values[key] for key in form.model_fields})
 
 
 def learner(recipe, seed=1, captions=None, dim=10, vectors=None):

@@ -8,7 +8,7 @@ import numpy as np
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.images.backbones import load_encoder
 from pipeline_lib.images.decoding import decode
-from pipeline_lib.images.extraction import ExtractorSettings, mean_over_crops
+from pipeline_lib.images.extraction import ExtractorSettings, encode_crops
 from pipeline_lib.images.runtimes import build_runtime
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
@@ -49,4 +49,4 @@ class PhotoEncoder:
         # The runtime is built for full batches: the last one is filled up with black images.
         filling = np.zeros((self.settings.batch_size - len(pixels), *pixels.shape[1:]), np.uint8)
         whole = np.concatenate([pixels, filling])
-        return mean_over_crops(self.runtime, whole)[: len(pixels)]
+        return encode_crops(self.runtime, whole, self.transform)[: len(pixels)]

@@ -22,7 +22,7 @@ from pipeline_lib.images.backbones import BACKBONES, load_encoder
 from pipeline_lib.images.batches import FeatureStore, load_batches
 from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime
-from pipeline_lib.images.transforms import TRANSFORMS, Transform
+from pipeline_lib.images.transforms import SQUASHING, TRANSFORMS, Transform
 from pipeline_lib.images.weights import WeightsFile, find_weights
 
 _COMPUTING_PACKAGES = ("pillow", "torch", "torchvision", "openvino")
@@ -35,7 +35,7 @@ class ExtractorSettings(Protocol):
         backbone: A key of :data:`BACKBONES`.
         weights: A name of torchvision's, ``package``, or the path of a state dict.
         transform: A key of :data:`TRANSFORMS`.
-        resize: Shorter side in pixels after resizing; ``squash`` does not use it.
+        resize: Shorter side in pixels after resizing; those that squash do not use it.
         crop: Height and width of a crop in pixels.
         precision: ``bf16`` or ``f32``.
         batch_size: Images per forward pass.
@@ -74,12 +74,14 @@ def extract(
     folder = Path(folder)
     raise_problems(output, _problems_before_work(images, folder, settings))
     weights = find_weights(settings.backbone, settings.weights)
-    crops = TRANSFORMS[settings.transform].crops
+    transform = TRANSFORMS[settings.transform]
     encoder = load_encoder(settings.backbone, weights, settings.crop)
-    runtime = build_runtime(encoder, settings.precision, settings.batch_size * crops, settings.crop)
+    rows = settings.batch_size * transform.crops
+    runtime = build_runtime(encoder, settings.precision, rows, settings.crop)
     attributes = _attributes(settings, weights, runtime.precision)
     keys = _batch_keys(images, folder, settings.batch_size, attributes)
-    store = FeatureStore(Path(resume), keys, len(images), BACKBONES[settings.backbone].dim)
+    dim = BACKBONES[settings.backbone].dim * transform.vectors
+    store = FeatureStore(Path(resume), keys, len(images), dim)
     try:
         raise_problems(output, encode_images(images, folder, settings, runtime, store))
         ids = images["image_id"].to_numpy(object)
@@ -92,7 +94,7 @@ def _problems_before_work(
     images: pd.DataFrame, folder: Path, settings: ExtractorSettings
 ) -> Iterator[str]:
     yield from _unknown_names(settings)
-    if settings.transform != "squash" and settings.resize < settings.crop:
+    if settings.transform not in SQUASHING and settings.resize < settings.crop:
         yield f"resize: expected at least crop ({settings.crop}), found {settings.resize}"
     yield from check_images(images)
     if not folder.is_dir():
@@ -142,7 +144,7 @@ def encode_images(
             problems += batch.problems
             count = len(batches[batch.index])
             if not batch.problems:  # else all of it is computed once the files are mended
-                vectors = mean_over_crops(runtime, batch.pixels)[:count]
+                vectors = encode_crops(runtime, batch.pixels, transform)[:count]
                 store.write(batch.index, batch.index * batch_size, vectors)
             bar.update(count)
     return problems
@@ -152,10 +154,15 @@ def _read(path: Path, transform: Transform, settings: ExtractorSettings) -> np.n
     return transform.apply(decode(path), settings.resize, settings.crop)
 
 
-def mean_over_crops(runtime: Runtime, pixels: np.ndarray) -> np.ndarray:
-    """Encode ``[images, crops, crop, crop, 3]`` to one vector per image, averaged in float32."""
+def encode_crops(runtime: Runtime, pixels: np.ndarray, transform: Transform) -> np.ndarray:
+    """Encode ``[images, crops, crop, crop, 3]`` to one row per image.
+
+    It is the mean over crops in float32, or their vectors side by side.
+    """
     images, crops = pixels.shape[:2]
     vectors = runtime.encode(pixels.reshape(images * crops, *pixels.shape[2:]))
+    if transform.apart:
+        return vectors.reshape(images, -1)
     return vectors.reshape(images, crops, -1).mean(axis=1)
 
 
@@ -170,16 +177,17 @@ def _progress(count: int, batches: dict[int, list[Path]], backbone: str, runtime
 def _attributes(
     settings: ExtractorSettings, weights: WeightsFile, precision: str
 ) -> dict[str, object]:
-    backbone, transform = BACKBONES[settings.backbone], settings.transform
+    backbone, transform = BACKBONES[settings.backbone], TRANSFORMS[settings.transform]
     return {
         "backbone": settings.backbone,
         "layer": backbone.layer,
         "dim": backbone.dim,
         "weights": weights.name,
         "weights_sha256": weights.sha256,
-        "transform": transform,
-        "crops": TRANSFORMS[transform].crops,
-        "resize": settings.crop if transform == "squash" else settings.resize,
+        "transform": settings.transform,
+        "crops": transform.crops,
+        "vectors": transform.vectors,
+        "resize": settings.crop if settings.transform in SQUASHING else settings.resize,
         "crop": settings.crop,
         "mean": backbone.mean,
         "std": backbone.std,

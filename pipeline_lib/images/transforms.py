@@ -17,12 +17,20 @@ class Transform:
     """A way to cut an image.
 
     Attributes:
-        crops: Number of crops per image; their features are averaged.
+        crops: Number of crops per image.
         apply: ``(image [height, width, 3], resize, crop)`` to ``uint8 [crops, crop, crop, 3]``.
+        apart: The crops' features stay side by side, for a model to choose among; else they are
+            averaged.
     """
 
     crops: int
     apply: Callable[[np.ndarray, int, int], np.ndarray]
+    apart: bool = False
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors of the network an image has."""
+        return self.crops if self.apart else 1
 
 
 def center(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
@@ -44,11 +52,21 @@ def squash(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
     return _resize(image, crop, crop)[None]
 
 
+def squash_mirror(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
+    """Squash the image, and its mirror image."""
+    squashed = squash(image, resize, crop)
+    return np.concatenate([squashed, squashed[:, :, ::-1]])
+
+
 TRANSFORMS = {
     "center": Transform(1, center),
     "ten_crop": Transform(10, ten_crop),
     "squash": Transform(1, squash),
+    "squash_mirror": Transform(2, squash_mirror, apart=True),
 }
+
+SQUASHING = ("squash", "squash_mirror")
+"""Those in which ``resize`` plays no part."""
 
 
 def _five_crop(image: np.ndarray, crop: int) -> list[np.ndarray]:

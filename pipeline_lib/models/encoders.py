@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pipeline_lib.arithmetic import F64
 from pipeline_lib.models.recurrent import SentenceLayer
 from pipeline_lib.settings.architecture import Architecture
 from pipeline_lib.text.vocabulary import Vocabulary
@@ -45,6 +46,33 @@ class MLPHead(nn.Module):
         if self.normalize_features:
             features = F.normalize(features, dim=1)
         return self.linear(self.dropout(self.hidden(features)))
+
+
+class ResidualHead(nn.Module):
+    """An affine map of standardised features, plus a network with one hidden layer."""
+
+    def __init__(self, feature_dim: int, architecture: Architecture) -> None:
+        """Make the layers, of features that hold the vectors of several crops side by side."""
+        super().__init__()
+        self.crops, hidden = architecture.image_crops, architecture.image_hidden_dim
+        dim = feature_dim // self.crops
+        self.standardize = nn.BatchNorm1d(dim)
+        self.dropout = nn.Dropout(architecture.image_dropout)
+        self.linear = nn.Linear(dim, architecture.embed_dim)
+        self.hidden = nn.Linear(dim, hidden)
+        self.correction = nn.Linear(hidden, architecture.embed_dim)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Map features ``[images, feature_dim]`` to vectors ``[images, embed_dim]``."""
+        dim = features.shape[1] // self.crops
+        crops = features.unflatten(1, (self.crops, dim))
+        if self.training:
+            chosen = torch.randint(self.crops, (len(features),)).to(features.device)
+            one = crops[torch.arange(len(features), device=features.device), chosen]
+        else:
+            one = crops.mean(dim=1)
+        x = self.dropout(self.standardize(one))
+        return self.linear(x) + self.correction(self.dropout(torch.relu(self.hidden(x))))
 
 
 class TextEncoder(nn.Module):
@@ -178,8 +206,51 @@ class RecurrentEncoder(TextEncoder):
         return counts @ self.embed(types, language) / counts.sum(dim=1, keepdim=True)
 
 
-TEXT_ENCODERS: dict[str, type[TextEncoder]] = {"recurrent": RecurrentEncoder}
-IMAGE_HEADS: dict[str, type[nn.Module]] = {"mlp": MLPHead}
+class BagEncoder(TextEncoder):
+    """The words of a sentence in any order, as the mean of their vectors and their maximum.
+
+    The mean keeps what most words say; the maximum, over words after an affine map and a rectified
+    layer, what one of them says. Both pass through affine maps into the joint space, which all
+    languages share.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, architecture: Architecture) -> None:
+        """Make the layers."""
+        super().__init__(vocabulary, architecture)
+        for table in self.words.values():
+            # Few of its words stand in a batch. In f64 gradients are dense, whose sums are known.
+            table.sparse = architecture.precision != F64
+        self.word_dropout = architecture.word_dropout
+        self.dropout = nn.Dropout(architecture.sentence_dropout)
+        self.hidden = nn.Linear(architecture.word_dim, architecture.embed_dim)
+        self.of_mean = nn.Linear(architecture.word_dim, architecture.embed_dim)
+        self.of_maximum = nn.Linear(architecture.embed_dim, architecture.embed_dim)
+
+    def forward(self, token_ids: Tensor, lengths: Tensor, language: str) -> Tensor:
+        """See :class:`TextEncoder`."""
+        there = torch.arange(token_ids.shape[1], device=token_ids.device)[None, :]
+        there = there < lengths.to(token_ids.device)[:, None]
+        if self.training and self.word_dropout:
+            drawn = torch.rand(there.shape).to(there.device) >= self.word_dropout
+            # A sentence of which nothing would be left stays whole.
+            there &= drawn | ~(there & drawn).any(dim=1, keepdim=True)
+        types, occurrence = token_ids.unique(return_inverse=True)
+        words = self.embed(types, language)
+        share = there.to(words.dtype) / there.sum(dim=1, keepdim=True)
+        shares = words.new_zeros(len(token_ids), len(types)).scatter_add_(1, occurrence, share)
+        hidden, counts = torch.relu(self.hidden(words)), there.sum(dim=1)
+        starts = counts.cumsum(0) - counts
+        outstanding = F.embedding_bag(occurrence[there], hidden, starts, mode="max")
+        return self.of_mean(self.dropout(shares @ words)) + self.of_maximum(
+            self.dropout(outstanding)
+        )
+
+
+TEXT_ENCODERS: dict[str, type[TextEncoder]] = {
+    "bag": BagEncoder,
+    "recurrent": RecurrentEncoder,
+}
+IMAGE_HEADS: dict[str, type[nn.Module]] = {"mlp": MLPHead, "residual": ResidualHead}
 
 
 def _of(layers: nn.ModuleDict, language: str) -> nn.Module:

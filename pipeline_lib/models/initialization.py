@@ -86,9 +86,10 @@ def set_words(
                 )
             for word, vector in zip(words, matrix, strict=True):
                 known.setdefault(word, vector)
-        rows = [i for i, word in enumerate(table.words) if word in known]
+        entries = table.entries
+        rows = [i for i, word in enumerate(entries) if word in known]
         if rows:
-            found = np.stack([known[table.words[i]] for i in rows]).astype(np.float32)
+            found = np.stack([known[entries[i]] for i in rows]).astype(np.float32)
             weight[torch.tensor(rows) + len(SPECIALS)] = torch.from_numpy(found).to(weight)
 
 

@@ -62,11 +62,17 @@ class Hinge(nn.Module):
         super().__init__()
         self.margin, self.violations = margin, violations
 
-    def forward(self, scores: Tensor, group: Tensor, negatives: int | None = None) -> Terms:
+    def forward(
+        self,
+        scores: Tensor,
+        rows: Tensor,
+        negatives: int | None = None,
+        columns: Tensor | None = None,
+        pairs: int | None = None,
+    ) -> Terms:
         """Rank each pair above wrong ones; see :data:`LOSSES`."""
         total = scores.new_zeros(())
-        for side, excluded in _sides(scores, group, negatives):
-            own = side.diagonal()
+        for side, own, excluded in _sides(scores, rows, negatives, columns, pairs):
             total = total + ranking_hinge(side, own, excluded, self.margin, self.violations).sum()
         return {"hinge": total}
 
@@ -84,36 +90,55 @@ class InfoNCE(nn.Module):
         start = torch.tensor(-math.log(temperature))
         self.log_scale = nn.Parameter(start, requires_grad=tune_temperature)
 
-    def forward(self, scores: Tensor, group: Tensor, negatives: int | None = None) -> Terms:
+    def forward(
+        self,
+        scores: Tensor,
+        rows: Tensor,
+        negatives: int | None = None,
+        columns: Tensor | None = None,
+        pairs: int | None = None,
+    ) -> Terms:
         """Make each pair likelier than wrong ones; see :data:`LOSSES`."""
         scaled = scores * self.log_scale.clamp(max=_HIGHEST_LOG_SCALE).exp()
         terms = {}
-        for name, (side, excluded) in zip(
-            ("rows", "columns"), _sides(scaled, group, negatives), strict=True
+        for name, (side, own, excluded) in zip(
+            ("rows", "columns"), _sides(scaled, rows, negatives, columns, pairs), strict=True
         ):
-            own = side.diagonal()
             rivals = side.masked_fill(excluded, -torch.inf)
             terms[name] = (torch.cat([own[:, None], rivals], 1).logsumexp(1) - own).sum()
         return terms
 
 
 LOSSES: dict[str, Callable[..., nn.Module]] = {"hinge": Hinge, "infonce": InfoNCE}
-"""Each is made of its keys in a recipe, and called with ``scores, group, negatives``:
+"""Each is made of its keys in a recipe, and called with these, the first two by place:
 
-- scores: Similarities ``[pairs, pairs]`` of the two sides of a batch; row ``i`` belongs to column
-  ``i``.
-- group: Image of each pair ``[pairs]``; pairs of one image are not each other's negatives.
+- scores: Similarities ``[rows, columns]`` of the two sides of a batch. Row ``i`` belongs to column
+  ``i``, of the first ``pairs``; further rows and columns are negatives alone.
+- rows: Image of each row ``[rows]``; what is of one image is not each other's negative.
 - negatives: Each query meets so many random ones; all of the batch if None.
+- columns: Image of each column ``[columns]``; if None, that of the rows.
+- pairs: How many rows belong to a column; all if None.
 
 It returns terms that are summed over the queries of both directions and that add up to the loss.
 """
 
 
-def _sides(scores: Tensor, group: Tensor, negatives: int | None) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield scores of rows against columns and back, each with what is no negative."""
-    same = group[:, None] == group[None, :]
-    for side in (scores, scores.T):
-        yield side, same if negatives is None else same | ~drawn_negatives(same, negatives)
+def _sides(
+    scores: Tensor,
+    rows: Tensor,
+    negatives: int | None,
+    columns: Tensor | None,
+    pairs: int | None,
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield both directions: scores of the queries, those of their own, what is no negative."""
+    pairs = len(rows) if pairs is None else pairs
+    own = scores.diagonal()[:pairs]
+    same = rows[:, None] == (rows if columns is None else columns)[None, :]
+    for side, excluded in ((scores, same), (scores.T, same.T)):
+        queries, excluded = side[:pairs], excluded[:pairs]
+        if negatives is not None:
+            excluded = excluded | ~drawn_negatives(excluded, negatives)
+        yield queries, own, excluded
 
 
 def drawn_negatives(positive: Tensor, terms: int) -> Tensor:

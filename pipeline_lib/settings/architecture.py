@@ -85,6 +85,38 @@ class RecurrentText(Strict):
             yield f"orthogonal_map: no part of the objective {self.objective} fits it"
 
 
+class BagText(Strict):
+    """Words whose order plays no part: the mean of their vectors, and what stands out in any.
+
+    Attributes:
+        word_dropout: Share of words that are left out in training.
+        sentence_dropout: Share of the pooled numbers that is dropped in training.
+    """
+
+    word_dropout: Dropout
+    sentence_dropout: Dropout
+
+    @property
+    def text_width(self) -> int:
+        """Numbers in the widest layer of a sentence, by which cores are given."""
+        return self.embed_dim
+
+
+class ResidualImage(Strict):
+    """Standardised features through an affine map, and through a network that corrects it.
+
+    Attributes:
+        image_crops: Vectors that an image's features hold side by side: training takes any one of
+            them, embedding their mean.
+        image_hidden_dim: Size of the correction's hidden layer.
+        image_dropout: Share of the features, and of the hidden layer, that is dropped in training.
+    """
+
+    image_crops: Count
+    image_hidden_dim: Count
+    image_dropout: Dropout
+
+
 class MLPImage(Strict):
     """Affine maps with rectified layers between, if any.
 
@@ -100,8 +132,8 @@ class MLPImage(Strict):
     image_dropout: Dropout
 
 
-TEXT_ENCODERS: dict[str, type[Strict]] = {"recurrent": RecurrentText}
-IMAGE_HEADS: dict[str, type[Strict]] = {"mlp": MLPImage}
+TEXT_ENCODERS: dict[str, type[Strict]] = {"bag": BagText, "recurrent": RecurrentText}
+IMAGE_HEADS: dict[str, type[Strict]] = {"mlp": MLPImage, "residual": ResidualImage}
 
 
 def parts(values: Mapping[str, object]) -> tuple[type[Strict], type[Strict]]:

@@ -114,6 +114,8 @@ class PairSet(Strict):
         captions: Kinds of annotation to take, per language.
         per_image: At most so many training captions per image and language.
         images: All training images, or one of two disjoint halves (the same for every language).
+        exclude_images: Data set whose images are left out, or ``none``. What is left of another
+            data set's training captions is text alone.
         plus: Pair set to add, or ``none``.
     """
 
@@ -121,4 +123,5 @@ class PairSet(Strict):
     captions: dict[Language, list[Annotation]]
     per_image: Count
     images: Literal["all", "first_half", "second_half"]
+    exclude_images: Name
     plus: Name

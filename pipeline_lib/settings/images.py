@@ -12,7 +12,7 @@ class Extractor(Strict):
     images: str
     backbone: str
     weights: str
-    transform: Literal["center", "ten_crop", "squash"]
+    transform: Literal["center", "ten_crop", "squash", "squash_mirror"]
     resize: Count
     crop: Count
     precision: Precision

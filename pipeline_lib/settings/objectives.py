@@ -111,9 +111,25 @@ class TwoBranch(Strict):
             yield "pretraining_epochs: there is no universal layer (universal_dim: none)"
 
 
+class Multiview(Strict):
+    """Photos and captions of all languages, each two of them contrasted.
+
+    Attributes:
+        caption_caption_weight: Of the terms between captions of two languages; those between
+            photos and captions weigh 1.
+        text_photos: Photos per update of which captions alone are known, if the pair set has such.
+    """
+
+    reads_text_alone: ClassVar[bool] = True
+
+    caption_caption_weight: Weight
+    text_photos: Whole
+
+
 OBJECTIVES: dict[str, type[Strict]] = {
     "alternating": Alternating,
     "joint": Joint,
     "mixed": Mixed,
+    "multiview": Multiview,
     "two_branch": TwoBranch,
 }

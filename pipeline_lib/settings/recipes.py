@@ -57,6 +57,9 @@ class Recipe(Architecture):
     learns_lexicon: ClassVar[bool] = False
     """Whether the objective reads ``lexicon``, and fits orthogonal maps to it."""
 
+    reads_text_alone: ClassVar[bool] = False
+    """Whether the objective learns from captions of photos that have no features, too."""
+
     paper: str
     dataset: Name
     pairs: Name
@@ -68,7 +71,7 @@ class Recipe(Architecture):
     seeds: list[int]
     min_count: Count
     markers: Literal["both", "end", "none"]
-    oov: Literal["unk", "drop"]
+    oov: Literal["unk", "drop", "pieces"]
     max_tokens: Count
     objective: Name
     loss: Name

@@ -65,7 +65,26 @@ class VectorFiles(Strict):
     files: dict[Language, str]
 
 
-WordVectorSource = Annotated[FastTextVectors | VectorFiles, Field(discriminator="method")]
+class LatentSemanticVectors(Strict):
+    """Vectors of words that are said of the same photos, in all languages at once.
+
+    Attributes:
+        source: Table of pairs (data/pairs/NAME.parquet) whose training captions they learn from.
+        pairs: Always ``none``: all words of the source get a vector.
+        dim: Size of a vector.
+        min_count: Words of fewer photos get a vector, but decide none.
+    """
+
+    method: Literal["latent_semantic"]
+    source: str
+    pairs: Literal["none"]
+    dim: Count
+    min_count: Count
+
+
+WordVectorSource = Annotated[
+    FastTextVectors | LatentSemanticVectors | VectorFiles, Field(discriminator="method")
+]
 
 
 class Lexicon(Strict):

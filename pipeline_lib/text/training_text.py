@@ -3,16 +3,20 @@
 import pandas as pd
 
 
+def training_captions(pairs: pd.DataFrame) -> pd.DataFrame:
+    """Return the training captions of a pair set; one of two sets counts once."""
+    return pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
+
+
 def training_sentences(pairs: pd.DataFrame) -> dict[str, list[list[str]]]:
     """Return the tokens of every training caption by language; a caption of two sets counts once.
 
     Args:
         pairs: Pairs table (contract.tables.PAIRS).
     """
-    train = pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
     return {
         language: [list(tokens) for tokens in rows["tokens"]]
-        for language, rows in train.groupby("language", sort=True)
+        for language, rows in training_captions(pairs).groupby("language", sort=True)
     }
 
 

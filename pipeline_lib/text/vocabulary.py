@@ -13,6 +13,7 @@ from itertools import chain, repeat
 import numpy as np
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.text.pieces import cut, shared_pieces
 
 SPECIALS = ("<pad>", "<unk>", "<start>", "<end>")
 """Entries with ids 0, 1, 2, 3, in every table whatever its markers and rule for unknown words."""
@@ -25,10 +26,19 @@ _MARKERS = {"both": (1, 1), "end": (0, 1), "none": (0, 0)}
 
 @dataclass(frozen=True)
 class WordTable:
-    """Words that some languages share, frequent first; ``words[i]`` has id ``i + 4``."""
+    """Words that some languages share, frequent first; ``words[i]`` has id ``i + 4``.
+
+    Pieces of words, if any, have the ids that follow.
+    """
 
     languages: tuple[str, ...]
     words: tuple[str, ...]
+    pieces: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Words and pieces in the order of their ids."""
+        return self.words + self.pieces
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,8 @@ class Vocabulary:
     Attributes:
         tables: One table of all languages (pooled), or one of each.
         markers: What stands around a sentence: ``both`` start and end, ``end``, or ``none``.
-        oov: An unknown word becomes ``<unk>`` (``unk``) or disappears (``drop``).
+        oov: An unknown word becomes ``<unk>`` (``unk``), disappears (``drop``), or is read as
+            pieces of other words (``pieces``, see text.pieces).
         max_tokens: A sentence keeps its first so many words, before unknown ones are dropped and
             markers added.
     """
@@ -79,7 +90,12 @@ class Vocabulary:
         if pooled:
             counts = {tuple(sorted(tokens_by_language)): sum(counts.values(), Counter())}
         tables = tuple(
-            WordTable(languages, _frequent(count, min_count)) for languages, count in counts.items()
+            WordTable(
+                languages,
+                _frequent(count, min_count),
+                shared_pieces(count) if oov == "pieces" else (),
+            )
+            for languages, count in counts.items()
         )
         raise_problems("vocabulary", _empty_tables(tables, min_count))
         return cls(tables, markers, oov, max_tokens)
@@ -142,7 +158,9 @@ class Vocabulary:
                 f"{content['specials']}. Another version wrote it: train the model again."
             )
         tables = (
-            WordTable(tuple(table["languages"]), tuple(table["words"]))
+            WordTable(
+                tuple(table["languages"]), tuple(table["words"]), tuple(table.get("pieces", ()))
+            )
             for table in content["tables"]
         )
         return cls(tuple(tables), content["markers"], content["oov"], content["max_tokens"])
@@ -151,7 +169,7 @@ class Vocabulary:
     def _ids(self) -> dict[str, dict[str, int]]:
         ids = {}
         for table in self.tables:
-            numbered = {word: i for i, word in enumerate(table.words, start=len(SPECIALS))}
+            numbered = {word: i for i, word in enumerate(table.entries, start=len(SPECIALS))}
             ids.update(dict.fromkeys(table.languages, numbered))
         return ids
 
@@ -167,15 +185,22 @@ class Vocabulary:
         self, sentences: Sequence[Sequence[str]], language: str
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids of all words in one row, and the number of each sentence's words."""
-        cut = [tokens[: self.max_tokens] for tokens in sentences]
-        counts = np.fromiter(map(len, cut), np.int64, len(cut))
-        words, table = chain.from_iterable(cut), self._table(language)
+        kept = [tokens[: self.max_tokens] for tokens in sentences]
+        table = self._table(language)
+        if self.oov == "pieces":
+            kept = [_in_pieces(tokens, table) for tokens in kept]
+        counts = np.fromiter(map(len, kept), np.int64, len(kept))
+        words = chain.from_iterable(kept)
         ids = np.fromiter(map(table.get, words, repeat(UNK)), np.int32, counts.sum())
         if self.oov == "drop":
             known = ids != UNK
-            rows = np.repeat(np.arange(len(cut)), counts)
-            ids, counts = ids[known], np.bincount(rows[known], minlength=len(cut))
+            rows = np.repeat(np.arange(len(kept)), counts)
+            ids, counts = ids[known], np.bincount(rows[known], minlength=len(kept))
         return ids, counts
+
+
+def _in_pieces(tokens: Sequence[str], known: Mapping[str, int]) -> list[str]:
+    return [part for word in tokens for part in ([word] if word in known else cut(word, known))]
 
 
 def _frequent(count: Counter[str], min_count: int) -> tuple[str, ...]:

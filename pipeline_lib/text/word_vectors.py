@@ -1,14 +1,11 @@
 """Word vectors: read from files, or trained by fastText on the captions of a pair set."""
 
-import importlib
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +14,7 @@ from tqdm import tqdm
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles
+from pipeline_lib.text.common_kernel import import_on_common_kernel
 
 if TYPE_CHECKING:
     from gensim.models import FastText
@@ -169,27 +167,8 @@ def _parse(numbers: bytes, dim: int) -> np.ndarray:
     return vector
 
 
-def _import_gensim() -> ModuleType:
-    """Import gensim with products that every x86-64 CPU computes alike.
-
-    It multiplies by SciPy's OpenBLAS, whose kernels differ in the order of their sums, and which
-    chooses one when it is first loaded: here the one that all CPUs have.
-    """
-    chosen = os.environ.get(_KERNEL_VARIABLE)
-    os.environ[_KERNEL_VARIABLE] = _COMMON_KERNEL
-    try:
-        return importlib.import_module("gensim.models")
-    finally:
-        os.environ.pop(_KERNEL_VARIABLE)
-        if chosen is not None:
-            os.environ[_KERNEL_VARIABLE] = chosen
-
-
-_KERNEL_VARIABLE, _COMMON_KERNEL = "OPENBLAS_CORETYPE", "Prescott"
-
-
 def _skip_gram(sentences: list[list[str]], options: FastTextVectors) -> "FastText":
-    return _import_gensim().FastText(
+    return import_on_common_kernel("gensim.models").FastText(
         sentences,
         sg=1,
         vector_size=options.dim,

@@ -14,6 +14,7 @@ from torch import Tensor
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.text.training_text import training_captions
 from pipeline_lib.text.vocabulary import UNK, Vocabulary
 
 
@@ -46,7 +47,8 @@ class Examples:
     """What a model learns from, or is validated on.
 
     Attributes:
-        features: Image features ``[images, feature_dim]``, float32 as they are read.
+        features: Image features ``[images, feature_dim]``, float32 as they are read. Images
+            that captions name beyond these have none.
         sentences: Captions of each (set, language).
         lexicon: Ids of translated words ``int64 [pairs, 2]`` for each language but the recipe's
             first, into which they are translated.
@@ -64,7 +66,7 @@ class Examples:
 
 def build_vocabulary(pairs: pd.DataFrame, recipe: Recipe) -> Vocabulary:
     """Build the vocabulary of the training captions; a caption in two sets counts once."""
-    train = pairs[pairs["split"] == "train"].drop_duplicates("caption_id")
+    train = training_captions(pairs)
     tokens = {
         language: train.loc[train["language"] == language, "tokens"]
         for language in recipe.languages
@@ -103,7 +105,12 @@ def build_examples(
     rows = pairs[(pairs["split"] == split) & pairs["language"].isin(recipe.languages)]
     _check_languages(rows, split, recipe)
     images = pd.Index(rows["image_id"].unique())
-    vectors = features.vectors[feature_rows(images, features)]
+    if recipe.reads_text_alone:
+        known = images.isin(features.image_ids)
+        images, seen = images[known].append(images[~known]), images[known]
+    else:
+        seen = images
+    vectors = features.vectors[feature_rows(seen, features)]
     sentences = {
         key: _encode(group, images, vocabulary, key[1])
         for key, group in rows.groupby(["set", "language"], sort=True)

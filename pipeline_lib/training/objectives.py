@@ -14,6 +14,7 @@ from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.joint import joint
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.mixed import mixed
+from pipeline_lib.training.multiview import multiview
 from pipeline_lib.training.tasks import Objective
 from pipeline_lib.training.two_branch import adversary, two_branch
 
@@ -21,6 +22,7 @@ BUILDERS: dict[str, Callable[[Learner, Examples, int], Objective]] = {
     "alternating": alternating,
     "joint": joint,
     "mixed": mixed,
+    "multiview": multiview,
     "two_branch": two_branch,
 }
 """Each makes tasks of a learner, its examples, and the seed that orders their batches."""

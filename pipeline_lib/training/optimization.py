@@ -92,12 +92,21 @@ def _move(
 def _move_rows(
     table: Tensor, gradient: Tensor, state: dict[str, Tensor], rate: float, decay: float
 ) -> None:
-    rows = torch.nonzero((gradient != 0).any(dim=1))[:, 0]
-    moved, own = table[rows], {name: values[rows] for name, values in state.items()}
-    _move(moved, gradient[rows], own, rate, decay)
+    rows, values = _read_rows(gradient)
+    moved, own = table[rows], {name: numbers[rows] for name, numbers in state.items()}
+    _move(moved, values, own, rate, decay)
     table.index_copy_(0, rows, moved)
-    for name, values in own.items():
-        state[name].index_copy_(0, rows, values)
+    for name, numbers in own.items():
+        state[name].index_copy_(0, rows, numbers)
+
+
+def _read_rows(gradient: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows of a table that an update read ``[rows]``, and their gradients."""
+    if gradient.is_sparse:
+        gradient = gradient.coalesce()
+        return gradient.indices()[0], gradient.values()
+    rows = torch.nonzero((gradient != 0).any(dim=1))[:, 0]
+    return rows, gradient[rows]
 
 
 def make_optimizer(recipe: Recipe, network: nn.Module) -> torch.optim.Optimizer:

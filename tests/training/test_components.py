@@ -15,8 +15,9 @@ from pipeline_lib.models import encoders, initialization, losses, recurrent, sim
 from pipeline_lib.settings import architecture, recipes
 from pipeline_lib.settings import losses as loss_settings
 from pipeline_lib.settings import objectives as objective_settings
+from pipeline_lib.settings import optimization as optimization_settings
 from pipeline_lib.settings.strict import Count, Rate, SettingsError, Strict
-from pipeline_lib.training import objectives
+from pipeline_lib.training import objectives, optimization
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.fitting import HIGHER_IS_BETTER, fit
@@ -33,6 +34,8 @@ INFONCE = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True}
 PLACES = {
     "objective": (objective_settings.OBJECTIVES, objectives.BUILDERS),
     "loss": (loss_settings.LOSSES, losses.LOSSES),
+    "optimizer": (optimization_settings.OPTIMIZERS, optimization.OPTIMIZERS),
+    "schedule": (optimization_settings.SCHEDULES, optimization.SCHEDULES),
     "text_encoder": (architecture.TEXT_ENCODERS, encoders.TEXT_ENCODERS),
     "image_head": (architecture.IMAGE_HEADS, encoders.IMAGE_HEADS),
 }
@@ -112,7 +115,7 @@ class LogisticLoss(nn.Module):
         super().__init__()
         self.sharpness = nn.Parameter(torch.tensor(sharpness))
 
-    def forward(self, scores, group, negatives=None):
+    def forward(self, scores, group, negatives=None, columns=None, pairs=None):
         logits, wrong = self.sharpness * scores, group[:, None] != group[None, :]
         pull, push = nn.functional.softplus(-logits.diag()), nn.functional.softplus(logits[wrong])
         return {"pull": pull.sum(), "push": push.sum() / len(scores)}

@@ -1,0 +1,91 @@
+"""Optimizers and schedules, against PyTorch's own and by hand."""
+
+import math
+
+import pytest
+import tiny
+import torch
+from torch import nn
+
+from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW
+
+
+def train(network, optimizer, batches, rate=0.01):
+    for ids in batches:
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        optimizer.zero_grad()
+        network(torch.tensor(ids)).square().sum().backward()
+        optimizer.step()
+
+
+def network(sparse=False):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(5, 3, sparse=sparse), nn.Linear(3, 4)).double()
+
+
+def rowwise(model):
+    table, linear = model[0].weight, model[1]
+    return RowwiseAdamW([table], [linear.weight, linear.bias], weight_decay=0.1)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_words_that_every_update_reads_learn_as_by_adamw(sparse):
+    batches = [[0, 1, 2, 3, 4, step % 5] for step in range(20)]
+    ours, theirs = network(sparse), network()
+    train(ours, rowwise(ours), batches)
+    decayed = [{"params": [theirs[1].weight], "weight_decay": 0.1}]
+    plain = [{"params": [theirs[0].weight, theirs[1].bias], "weight_decay": 0.0}]
+    train(theirs, torch.optim.AdamW(decayed + plain), batches)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_word_that_an_update_does_not_read_stays_as_it_is(sparse):
+    model, alone = network(sparse), network(sparse)
+    for each in (model, alone):
+        each[1].requires_grad_(False)  # so that words do not meet in the linear layer
+    before = model[0].weight.detach().clone()
+    train(model, rowwise(model), [[1], [2], [2], [2], [1]])
+    train(alone, rowwise(alone), [[1], [1]])
+    torch.testing.assert_close(model[0].weight[1], alone[0].weight[1], rtol=0, atol=0)
+    assert torch.equal(model[0].weight[[0, 3, 4]], before[[0, 3, 4]])
+    assert not torch.equal(model[0].weight[2], before[2])
+
+
+def test_exact_arithmetic_gives_the_same_weights():
+    model, exact = network(), network()
+    train(model, rowwise(model), [[0, 1], [1, 2], [4, 4]])
+    with arithmetic("f64"):
+        train(exact, rowwise(exact), [[0, 1], [1, 2], [4, 4]])
+    for a, b in zip(model.parameters(), exact.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+
+
+def test_state_survives_a_checkpoint():
+    whole, halves = network(), network()
+    optimizer = rowwise(whole)
+    train(whole, optimizer, [[0, 1], [1, 2], [2, 3], [1, 4]])
+    first = rowwise(halves)
+    train(halves, first, [[0, 1], [1, 2]])
+    second = rowwise(halves)
+    second.load_state_dict(first.state_dict())
+    train(halves, second, [[2, 3], [1, 4]])
+    for a, b in zip(whole.parameters(), halves.parameters(), strict=True):
+        assert torch.equal(a, b)
+
+
+def test_the_cosine_rises_then_falls_to_nothing():
+    recipe = tiny.polyview(warmup_epochs=2.0, max_epochs=12)
+    share = [SCHEDULES["cosine"](recipe, epoch) for epoch in (0, 1, 2, 7, 12)]
+    assert 0 < share[0] < 0.01
+    assert share[1:] == pytest.approx([0.5, 1, 0.5, 0], abs=5e-3)
+    assert share[3] == pytest.approx((1 + math.cos(math.pi / 2)) / 2)
+
+
+def test_steps_multiply():
+    recipe = tiny.recipe(decay_epochs=[4, 2], decay_factor=0.5)
+    epochs = (0, 1.9, 2, 3.9, 4, 9)
+    assert [SCHEDULES["steps"](recipe, e) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
