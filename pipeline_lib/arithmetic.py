@@ -620,8 +620,8 @@ _unique2 all amax amin any argmax argmin argsort bucketize cummax eq equal ge gt
 isnan kthvalue le logical_not lt max min msort ne nonzero searchsorted sort topk unique_dim
 """
 _SUMS_IN_ORDER = """
-_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_forward_only _index_put_impl cumsum
-embedding_dense_backward index_put nll_loss_backward scatter_add
+_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_forward_only
+_index_put_impl cumsum embedding_dense_backward index_put nll_loss_backward scatter_add
 """
 """Added row by row, in the order of the rows, whatever the number of threads."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import pandas as pd
 
-from pipeline_lib.contract.tables import read_captions, read_pairs, write_pairs
+from pipeline_lib.contract.tables import read_captions, read_images, read_pairs, write_pairs
 from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
@@ -17,8 +17,10 @@ def main(name: str) -> None:
     """Write data/pairs/NAME.parquet."""
     settings = load_settings()
     chosen = choose(settings.pairs, name, "pair set")
+    captions = read_captions(Path(f"data/captions/{chosen.dataset}.parquet"))
+    excluded = read_images(Path(f"data/images/{chosen.exclude_images}.parquet"))
     selected = select(
-        read_captions(Path(f"data/captions/{chosen.dataset}.parquet")),
+        captions[~captions["image_id"].isin(excluded["image_id"])],
         kinds=chosen.captions,
         per_image=chosen.per_image,
         images=chosen.images,

@@ -22,6 +22,8 @@ SPLITS = ("train", "val", "test")
 KINDS = ("caption", "translation", "machine")
 """The first of these that all splits have is what a language is tested on."""
 
+_LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 300, 40, 128, 512
+
 
 @dataclass(frozen=True)
 class Source:
@@ -154,6 +156,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         for language, own in by_language.items()
     }
     moses = world["tokenizers"]["en"]
+    photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     params = {
         "root": "checkout",
         "worlds": {},
@@ -163,16 +166,26 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "selection_seed": 1,
         "pairs": {
             name: {
-                "dataset": name, "captions": kinds, "per_image": 5, "images": "all", "plus": "none",
+                "dataset": name, "captions": kinds, "per_image": 5, "images": "all",
+                "exclude_images": "none", "plus": "none",
             }
         },
         **{section: {} for section in ("translators", "translations", "pseudopairs")},
-        **{section: {} for section in ("word_vectors", "lexicons")},
+        "word_vectors": {
+            f"{name}_latent": {
+                "method": "latent_semantic",
+                "source": f"data/pairs/{name}.parquet",
+                "pairs": "none",
+                "dim": _word_dim(photos),
+                "min_count": 2,
+            }
+        },
+        "lexicons": {},
         "pools": {language: _tested_kind(own) for language, own in by_language.items()},
         "evaluations": _evaluations(world["evaluations"], found),
         **{section: {} for section in ("comparisons", "rerankings", "translated_queries")},
         "departures": {},
-        "recipes": {name: _recipe(name, [*by_language])},
+        "recipes": {name: _recipe(name, [*by_language], photos)},
     }  # fmt: skip
     yaml, text = YAML(), io.StringIO()
     yaml.default_flow_style = False
@@ -187,7 +200,7 @@ def _extractor(name: str, found: Found) -> dict[str, object]:
         "images": f"data/raw/{name}/images" if own else "data/raw/photos",
         "backbone": "efficientnet_lite0",
         "weights": "package",
-        "transform": "squash",
+        "transform": "squash_mirror",
         "resize": 224,
         "crop": 224,
         "precision": "bf16",
@@ -204,9 +217,10 @@ def _evaluations(world: dict[str, object], found: Found) -> dict[str, object]:
     }
 
 
-def _recipe(name: str, languages: list[str]) -> dict[str, object]:
+def _recipe(name: str, languages: list[str], photos: int) -> dict[str, object]:
+    """Return our own recipe, in as many updates as a small set of photos needs."""
     return {
-        "paper": "kadar2019",
+        "paper": "polyview",
         "languages": languages,
         "seeds": [1],
         "dataset": name,
@@ -214,14 +228,15 @@ def _recipe(name: str, languages: list[str]) -> dict[str, object]:
         "features": f"{name}_lite0",
         "more_features": "none",
         "initial": "none",
-        "word_vectors": "random",
+        "word_vectors": f"{name}_latent",
         "lexicon": "none",
-        "normalize_features": False,
-        "min_count": 1,
-        "image_dropout": 0.2,
-        "sentence_dropout": 0.2,
-        "caption_caption_probability": 0.5 if len(languages) > 1 else 0.0,
-        "caption_caption_below_loss": "none",
-        "validate_every_updates": "epoch",
-        "max_epochs": 30,
+        "word_dim": _word_dim(photos),
+        "text_photos": 0,
+        "batch_size": _BATCH,
+        "max_epochs": max(_LEAST_EPOCHS, -(-_LEAST_UPDATES * _BATCH // photos)),
     }
+
+
+def _word_dim(photos: int) -> int:
+    # Directions beyond half the number of photos are chance.
+    return min(_LARGEST_WORD_DIM, photos // 2)

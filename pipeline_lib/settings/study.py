@@ -101,6 +101,8 @@ class Settings(Strict):
             yield from _unknown(f"{where}.dataset", [pairs.dataset], self._captions)
             yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
             yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+            excluded = [NONE, *self.datasets]
+            yield from _unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
         yield from self._translation_problems()
         yield from self._pseudopair_problems()
         for section in ("word_vectors", "lexicons"):

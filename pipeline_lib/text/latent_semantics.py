@@ -96,8 +96,8 @@ def _matrix(terms: list[Counter[int]], documents: int) -> "csr_matrix":
 def _space(matrix: "csr_matrix", dim: int) -> np.ndarray:
     """Return the space of the first right singular vectors ``[documents, dim]``.
 
-    By subspace iteration from a random start (algorithm 4.4 of Halko et al. 2011). Which orthonormal
-    basis of the space it is does not matter: vectors of words are turned alike.
+    By subspace iteration from a random start (algorithm 4.4 of Halko et al. 2011). Which basis of
+    the space it is does not matter: vectors of words are turned alike.
     """
     qr = import_on_common_kernel("scipy.linalg").qr
     found = np.random.default_rng(0).standard_normal((matrix.shape[1], dim))

@@ -95,7 +95,7 @@ def encoded(monkeypatch) -> list[int]:
 # Results
 
 
-@pytest.mark.parametrize("transform", ["center", "ten_crop", "squash"])
+@pytest.mark.parametrize("transform", ["center", "ten_crop", "squash", "squash_mirror"])
 def test_rows_are_each_images_own_features_in_the_tables_order(photos, run, transform):
     settings = Settings(transform=transform)
     shuffled = photos.sample(frac=1, random_state=0).reset_index(drop=True)
@@ -123,6 +123,19 @@ def test_ten_crop_feature_is_the_mean_of_ten_single_crops(tmp_path, run):
     np.testing.assert_allclose(ten.vectors[0], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_photo_and_its_mirror_image_stand_side_by_side(tmp_path, run):
+    (tmp_path / "photos").mkdir()
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    for name, image in {"photo": pixels, "mirror": pixels[:, ::-1]}.items():
+        Image.fromarray(image).save(tmp_path / "photos" / f"{name}.png")
+    table = images_table(["photo.png", "mirror.png"])
+    both = read_features(run(table, Settings(transform="squash_mirror")))
+    single = read_features(run(table, Settings(transform="squash"), "single")).vectors
+    expected = [np.concatenate(single), np.concatenate(single[::-1])]
+    np.testing.assert_allclose(both.vectors, expected, rtol=1e-4, atol=1e-5)
+    assert both.attributes["vectors"] == 2
+
+
 def test_attributes_say_what_made_the_features_and_nothing_of_the_machine(photos, run, tmp_path):
     attributes = read_features(run(photos, Settings())).attributes
     assert attributes == {
@@ -133,6 +146,7 @@ def test_attributes_say_what_made_the_features_and_nothing_of_the_machine(photos
         "weights_sha256": "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
         "transform": "center",
         "crops": 1,
+        "vectors": 1,
         "resize": 40,
         "crop": 32,
         "mean": [127.0] * 3,

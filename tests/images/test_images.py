@@ -9,7 +9,7 @@ import pytest
 import torch
 import torchvision
 from efficientnet_lite_pytorch import EfficientNet
-from PIL import Image
+from PIL import Image, ImageOps
 from safetensors.torch import save_file
 from torchvision.transforms import v2
 
@@ -190,6 +190,7 @@ def test_size_limit_is_checked_before_decoding(tmp_path):
         ("center", [v2.Resize(96), v2.CenterCrop(64)]),
         ("ten_crop", [v2.Resize(96), v2.TenCrop(64)]),
         ("squash", [v2.Resize((64, 64))]),
+        ("squash_mirror", [v2.Resize((64, 64)), lambda image: (image, ImageOps.mirror(image))]),
     ],
 )
 def test_transforms_equal_torchvision_on_pillow_images(height, width, name, reference):

