@@ -163,7 +163,8 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "selection_seed": 1,
         "pairs": {
             name: {
-                "dataset": name, "captions": kinds, "per_image": 5, "images": "all", "plus": "none",
+                "dataset": name, "captions": kinds, "per_image": 5, "images": "all",
+                "validation": "same", "plus": "none",
             }
         },
         **{section: {} for section in ("translators", "translations", "pseudopairs")},

@@ -114,6 +114,8 @@ class PairSet(Strict):
         captions: Kinds of annotation to take, per language.
         per_image: At most so many training captions per image and language.
         images: All training images, or one of two disjoint halves (the same for every language).
+        validation: Kinds of validation captions to take, per language: the ``same``, or others
+            where those would count twice (in ``plus``, too) or are a machine's.
         plus: Pair set to add, or ``none``.
     """
 
@@ -121,4 +123,10 @@ class PairSet(Strict):
     captions: dict[Language, list[Annotation]]
     per_image: Count
     images: Literal["all", "first_half", "second_half"]
+    validation: Literal["same"] | dict[Language, list[Annotation]]
     plus: Name
+
+    @property
+    def validation_kinds(self) -> dict[Language, list[Annotation]]:
+        """Kinds of validation captions to take, per language."""
+        return self.captions if self.validation == "same" else self.validation

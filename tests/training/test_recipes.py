@@ -147,7 +147,7 @@ def save_teacher(settings, name, folder):
 def train(recipe, sets, teachers, folder, monkeypatch):
     """Train two updates of each task by the real loop and look at what they changed."""
     pairs = captions(sets)
-    vocabulary = initial_vocabulary(recipe, teachers) or build_vocabulary(pairs, recipe)
+    vocabulary = initial_vocabulary(recipe, teachers, 1) or build_vocabulary(pairs, recipe)
     words = lexicon(recipe) if recipe.lexicon != "none" else None
     corpus = build_examples(pairs, "train", features(pairs), vocabulary, recipe, words)
     learner = start_learner(recipe, vocabulary, FEATURE_DIM, 1, word_vectors(recipe), teachers)
@@ -169,7 +169,7 @@ def train(recipe, sets, teachers, folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "build_objective", build)
         scores = {fitting.RECALL_SUM: 0.0, fitting.MEAN_RANK: 0.0}
-        (row,) = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
+        [row], _ = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
     assert np.isfinite([row[f"loss_{kind}"] for kind in kinds]).all()
     assert moved(started, named(learner)) == {name for name in started if tuned(name, recipe)}
 
