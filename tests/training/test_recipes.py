@@ -63,7 +63,10 @@ def caption_sets(settings, recipe):
     while name != "none":
         if name in settings.pairs:
             chosen = settings.pairs[name]
-            found.append((name, set(chosen.captions), chosen.dataset))
+            dataset = chosen.dataset
+            while dataset in settings.translations:
+                dataset = settings.translations[dataset].dataset
+            found.append((name, set(chosen.captions), dataset))
         else:
             chosen = settings.pseudopairs[name]
             images = settings.pairs[chosen.images_of.pairs].dataset
