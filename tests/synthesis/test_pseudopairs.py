@@ -359,7 +359,9 @@ def test_stage_writes_what_the_teacher_finds_most_similar(study):
 
 def test_each_seed_borrows_by_its_own_teacher(study):
     """All seeds of a recipe learnt the pseudopairs of one teacher."""
-    other = tiny.space(tiny.recipe(), 2, pd.concat(study.tables.values()))
+    # It finds other captions: the words of two languages that look alike are two to it.
+    apart = tiny.recipe(vocabulary="per_language")
+    other = tiny.space(apart, 2, pd.concat(study.tables.values()))
     other.save(study.folder / "data/models/teacher/seed-2", tiny.PREPROCESSING, {})
     path, metrics = study.run("pseudo", plus="drawings", seeds=[1, 2])
     alone = {1: study.run("one", seeds=[1])[0], 2: study.run("two", seeds=[2])[0]}
