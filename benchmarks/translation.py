@@ -27,8 +27,9 @@ LENGTH = 15.0, 4.4
 
 RECIPE = TransformerRecipe(
     dataset="synthetic", source_language="en", target_language="de", exclude_images="none",
-    subwords=WORDS, dropout=0.3, label_smoothing=0.1, learning_rate=5e-3, warmup_updates=2000,
-    clip_norm="none", batch_tokens=4096, max_updates=1, validate_every_updates=1,
+    exclude_pairs="none", subwords=WORDS, dropout=0.3, label_smoothing=0.1, learning_rate=5e-3,
+    warmup_updates=2000, clip_norm="none", batch_tokens=4096, max_updates=1,
+    validate_every_updates=1,
     patience_validations=1, averaged_checkpoints=1, beam=BEAM, length_normalization=ALPHA,
     n_best=1, precision="f32", seed=1, architecture="transformer", layers=4, dim=128,
     feed_forward=256, heads=4,

@@ -1,8 +1,9 @@
 """Publish an artefact whole or not at all, and lose nothing that a killed stage had done.
 
 Every stage writes its outputs through :func:`publish`; long stages keep their work in
-:func:`resume_folder`, outside DVC's outputs, because DVC deletes outputs before a run and its
-``persist`` flag would reuse stale work after a code change.
+:func:`resume_folder`, outside DVC's outputs, because DVC deletes outputs before a run. Its flag
+``persist`` keeps them, whatever changed, so that a stage that uses it looks at the identity of what
+it finds (training/seeds.py).
 
 A stage is done when DVC has written it into dvc.lock, some moments after the stage has ended. Until
 then a kill makes DVC run it again. So its work stays after it is published
@@ -59,22 +60,32 @@ def resume_folder(stage: str, identity: object) -> Path:
 
     The caller hands the folder to :func:`keep_until_recorded` once the result is published.
     """
+    [folder] = resume_folders(stage, [identity])
+    return folder
+
+
+def resume_folders(stage: str, identities: Iterable[object]) -> list[Path]:
+    """Return a folder for each piece of a stage's work, as :func:`resume_folder` does for all.
+
+    Another piece, or one less, leaves the folders of the others as they are. A folder's name is
+    the digest of its identity and of the stage's code.
+    """
     _keep_lock()
     code = stage_code(stage.partition("@")[0])
-    text = json.dumps([identity, code], sort_keys=True, ensure_ascii=False)
-    folder = _HOME / stage / hashlib.sha256(text.encode()).hexdigest()[:32]
-    if folder.parent.is_dir():
-        for other in folder.parent.iterdir():
-            if other != folder:
-                _drop(other)
-    folder.mkdir(parents=True, exist_ok=True)
-    if (folder / _PUBLISHED).is_file():
-        print(
-            f"{stage}: was finished, but DVC has not recorded it. Its work is published again; to "
-            f"do it anew, delete {folder}",
-            file=sys.stderr,
-        )
-    return folder
+    texts = [json.dumps([one, code], sort_keys=True, ensure_ascii=False) for one in identities]
+    home = _HOME / stage
+    folders = [home / hashlib.sha256(text.encode()).hexdigest()[:32] for text in texts]
+    for other in set(home.glob("*")) - {*folders}:
+        _drop(other)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        if (folder / _PUBLISHED).is_file():
+            print(
+                f"{stage}: was finished, but DVC has not recorded it. Its work is published again; "
+                f"to do it anew, delete {folder}",
+                file=sys.stderr,
+            )
+    return folders
 
 
 def keep_until_recorded(folder: Path, outputs: Iterable[Path]) -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 import click
 
 from pipeline_lib.contract.reports import read_report, write_report
-from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.evaluation.reranking.nbest import write_nbest
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.synthesis.leaks import evaluation_images, without_images
+from pipeline_lib.synthesis.leaks import protected_images, without_images
 from pipeline_lib.synthesis.validation import measure, nbest_lists
 from pipeline_lib.text.tokenizers import build_tokenizer
 
@@ -41,7 +41,8 @@ def main(name: str) -> None:
             ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
     training = read_report(home / "training.json")
     images = read_images(Path(f"data/images/{recipe.exclude_images}.parquet"))
-    unseen = without_images(pairs, evaluation_images(images))
+    excluded = read_pairs(Path(f"data/pairs/{recipe.exclude_pairs}.parquet"))
+    unseen = without_images(pairs, protected_images(images, excluded))
     quality = measure(translator, unseen, **settings.evaluations.retrieval.bootstrap)
     write_report({**training, "quality": quality}, Path(f"metrics/reports/translators/{name}.json"))
 

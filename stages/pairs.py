@@ -24,10 +24,11 @@ def main(name: str) -> None:
         kinds=chosen.captions,
         per_image=chosen.per_image,
         images=chosen.images,
+        validation=chosen.validation_kinds,
         seed=settings.selection_seed,
     )
     plus = read_pairs(Path(f"data/pairs/{chosen.plus}.parquet"))
-    tables = [table for table in (plus, selected.assign(set=name)) if len(table)]
+    tables = [table for table in (plus, selected.assign(set=name, seed=None)) if len(table)]
     write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
 
 

@@ -7,7 +7,7 @@ import click
 import pandas as pd
 
 from pipeline_lib.contract.facts import read_facts
-from pipeline_lib.contract.tables import read_pairs, write_pairs
+from pipeline_lib.contract.tables import pairs_of_seed, read_pairs, write_pairs
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -18,6 +18,7 @@ from pipeline_lib.synthesis.pseudopair_analysis import (
     overlap,
     reuse,
     similarities,
+    stability,
 )
 from pipeline_lib.synthesis.pseudopairs import borrow, match_captions, training_captions
 
@@ -25,7 +26,7 @@ from pipeline_lib.synthesis.pseudopairs import borrow, match_captions, training_
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write data/pairs/NAME.parquet and metrics/reports/pseudopairs/NAME.json."""
+    """Write data/pairs/NAME.parquet; metrics/reports/pseudopairs/NAME.json, of the first seed."""
     chosen = choose(load_settings().pseudopairs, name, "pseudopair set")
     sides = (chosen.images_of, chosen.captions_of)
     borrowing, lent = (training_captions(_read(side.pairs), side) for side in sides)
@@ -34,17 +35,24 @@ def main(name: str) -> None:
         for s, t in zip(sides, (borrowing, lent), strict=True)
     )
     truth = known_truth(borrowing, lent, *facts)
-    others = _read(chosen.compare_with)
-    teacher = JointSpace.load(Path(f"data/models/{chosen.teacher}/seed-{chosen.seed}"))
-    matches = match_captions(teacher.to_best_device(), borrowing, lent, chosen)
-    pseudopairs = borrow(borrowing, lent, matches, name)
+    teachers = (Path(f"data/models/{chosen.teacher}/seed-{seed}") for seed in chosen.seeds)
+    matches = [
+        match_captions(JointSpace.load(teacher).to_best_device(), borrowing, lent, chosen)
+        for teacher in teachers
+    ]
+    pseudopairs = [
+        borrow(borrowing, lent, found, name, seed)
+        for found, seed in zip(matches, chosen.seeds, strict=True)
+    ]
+    others = pairs_of_seed(_read(chosen.compare_with), chosen.seeds[0])
     report = {
-        "similarities": similarities(matches, len(borrowing)),
-        "reuse": reuse(matches.lent, len(lent)),
-        "overlap": overlap(pseudopairs, others[others["set"] == chosen.compare_with]),
-        "agreement": agreement(truth, matches),
+        "similarities": similarities(matches[0], len(borrowing)),
+        "reuse": reuse(matches[0].lent, len(lent)),
+        "overlap": overlap(pseudopairs[0], others[others["set"] == chosen.compare_with]),
+        "between_seeds": stability(pseudopairs),
+        "agreement": agreement(truth, matches[0]),
     }
-    tables = [table for table in (_read(chosen.plus), pseudopairs) if len(table)]
+    tables = [table for table in (_read(chosen.plus), *pseudopairs) if len(table)]
     write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
     with publish(Path(f"metrics/reports/pseudopairs/{name}.json")) as path:
         path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

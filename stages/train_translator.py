@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 
 from pipeline_lib.contract.reports import write_report
-from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
@@ -17,8 +17,8 @@ from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import (
     check_training_pairs,
-    evaluation_images,
     images_seen,
+    protected_images,
     without_images,
 )
 from pipeline_lib.synthesis.validation import greedy_bleu
@@ -36,9 +36,10 @@ def main(name: str) -> None:
     inputs = [
         Path(f"data/captions/{recipe.dataset}.parquet"),
         Path(f"data/images/{recipe.exclude_images}.parquet"),
+        Path(f"data/pairs/{recipe.exclude_pairs}.parquet"),
     ]
     every = parallel_text(read_captions(inputs[0]), recipe.source_language, recipe.target_language)
-    protected = evaluation_images(read_images(inputs[1]))
+    protected = protected_images(read_images(inputs[1]), read_pairs(inputs[2]))
     pairs = without_images(every, protected)
     check_training_pairs(pairs, protected, f"translators.{name}")
     train, val = (pairs[pairs["split"] == split] for split in ("train", "val"))

@@ -30,7 +30,9 @@ def train(folder, device, objective, **changes):
     words = learner.space.vocabulary
     examples = build_examples(tiny.pairs(), "train", tiny.features(), words, recipe, tiny.lexicon())
     folder.mkdir(exist_ok=True)
-    history = fit(learner, examples, lambda _: {RECALL_SUM: 1.0, MEAN_RANK: 1.0}, 1, folder, "test")
+    history, _ = fit(
+        learner, examples, lambda _: {RECALL_SUM: 1.0, MEAN_RANK: 1.0}, 1, folder, "test"
+    )
     losses = {
         (row["update"], key): value
         for row in history

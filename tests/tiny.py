@@ -63,6 +63,7 @@ OWN = {
     "alternating": {"caption_caption_probability": 0.5, "caption_caption_below_loss": "none"},
     "joint": {
         "beta": 0.5,
+        "language_pairs": "once",
         "contrastive_terms": "all",
         "violations": "sum",
         "vocabulary": "per_language",
@@ -107,9 +108,9 @@ IMAGES = 6
 
 
 def recipe(objective="alternating", **changes):
-    """Return a recipe of the objective, small enough for six images."""
+    """Return a recipe of the objective, small enough for six images; None takes a key away."""
     values = COMMON | OWN[objective] | {"objective": objective} | changes
-    return make_recipe(values)
+    return make_recipe({key: value for key, value in values.items() if value is not None})
 
 
 POLYVIEW = {
@@ -168,6 +169,7 @@ def pairs(set_name="tiny"):
             "tokens": [f"{language}{number}", *["filler"] * position, "in"],
             "source_caption_id": None,
             "set": set_name,
+            "seed": None,
         }
         for split in ("train", "val")
         for number in range(IMAGES)

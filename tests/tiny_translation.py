@@ -11,6 +11,7 @@ COMMON = {
     "source_language": "en",
     "target_language": "de",
     "exclude_images": "none",
+    "exclude_pairs": "none",
     "subwords": 60,
     "dropout": 0.1,
     "label_smoothing": 0.1,

@@ -167,7 +167,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "pairs": {
             name: {
                 "dataset": name, "captions": kinds, "per_image": 5, "images": "all",
-                "exclude_images": "none", "plus": "none",
+                "exclude_images": "none", "validation": "same", "plus": "none",
             }
         },
         **{section: {} for section in ("translators", "translations", "pseudopairs")},

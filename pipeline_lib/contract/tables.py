@@ -44,8 +44,21 @@ IMAGES = pa.schema(
 )
 """One image. ``path`` is relative to the folder of images that the extractor names."""
 
-PAIRS = pa.schema([*_CAPTION_FIELDS, pa.field("set", _TEXT, nullable=False)])
-"""Captions that a recipe trains and validates on; ``set`` names the pair set that added the row."""
+PAIRS = pa.schema(
+    [
+        *_CAPTION_FIELDS,
+        pa.field("set", _TEXT, nullable=False),
+        pa.field("seed", pa.int64(), nullable=True),
+    ]
+)
+"""Captions that a recipe trains and validates on; ``set`` names the pair set that added the row.
+
+``seed`` is that of the one model that learns it, where each seed has a teacher of its own; a row
+without one is for all.
+"""
+
+
+_PAIRS_KEY = ["set", "caption_id", "seed"]
 
 
 def write_captions(captions: pd.DataFrame, path: Path) -> None:
@@ -69,13 +82,18 @@ def read_images(path: Path) -> pd.DataFrame:
 
 
 def write_pairs(pairs: pd.DataFrame, path: Path) -> None:
-    """Check a pairs table (schema :data:`PAIRS`) and publish it, sorted by set and caption."""
-    write_table(pairs, PAIRS, ["set", "caption_id"], check_pairs, path)
+    """Check a pairs table (schema :data:`PAIRS`); publish it, sorted by set, caption and seed."""
+    write_table(pairs, PAIRS, _PAIRS_KEY, check_pairs, path)
 
 
 def read_pairs(path: Path) -> pd.DataFrame:
     """Read and check a pairs table."""
     return read_table(path, PAIRS, check_pairs)
+
+
+def pairs_of_seed(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Return the rows that the model of a seed learns from: its own, and those of all seeds."""
+    return pairs[pairs["seed"].isna() | (pairs["seed"] == seed)]
 
 
 def empty_pairs() -> pd.DataFrame:
@@ -91,7 +109,7 @@ def check_captions(captions: pd.DataFrame) -> Iterator[str]:
 
 def check_pairs(pairs: pd.DataFrame) -> Iterator[str]:
     """Yield every way in which a pairs table breaks the contract."""
-    yield from duplicate_rows(pairs, ["set", "caption_id"])
+    yield from duplicate_rows(pairs, _PAIRS_KEY)
     yield from _caption_rows(pairs)
 
 

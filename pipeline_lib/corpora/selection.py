@@ -19,18 +19,20 @@ def select(
     kinds: dict[str, list[str]],
     per_image: int,
     images: str,
+    validation: dict[str, list[str]],
     seed: int,
 ) -> pd.DataFrame:
-    """Return the training captions asked for, and all validation captions of their kinds.
+    """Return the training captions asked for, and all validation captions of some kinds.
 
     Args:
         captions: Captions table of one whole data set, whose images the halves divide.
-        kinds: Kinds of annotation to take, by language.
+        kinds: Kinds of training captions to take, by language.
         per_image: At most so many training captions of each image in each language, drawn
             uniformly among its captions of those kinds.
         images: ``all``, or ``first_half`` or ``second_half`` of the training images: two disjoint
             halves, the same in every language. (Kádár et al. 2018 drew them anew for each
             language, so that their disjoint halves shared half of the images.)
+        validation: Kinds of validation captions, of which all are taken, by language.
         seed: Seed of both choices.
 
     Returns:
@@ -39,12 +41,18 @@ def select(
     Raises:
         ContractError: Lists the languages and kinds that have no training caption.
     """
-    asked = [f"{language}/{kind}" for language in kinds for kind in kinds[language]]
+    asked = _asked(kinds)
     wanted = captions[_kind(captions).isin(asked)]
     train = wanted["split"] == "train"
     raise_problems("selection of training captions", _absent(wanted[train], asked))
     chosen = wanted["image_id"].isin(_training_images(captions, images, seed))
-    return wanted[train & chosen & _is_drawn(wanted, per_image, seed) | (wanted["split"] == "val")]
+    drawn = wanted.index[train & chosen & _is_drawn(wanted, per_image, seed)]
+    val = (captions["split"] == "val") & _kind(captions).isin(_asked(validation))
+    return captions[captions.index.isin(drawn) | val]
+
+
+def _asked(kinds: dict[str, list[str]]) -> list[str]:
+    return [f"{language}/{kind}" for language in kinds for kind in kinds[language]]
 
 
 def _kind(captions: pd.DataFrame) -> pd.Series:

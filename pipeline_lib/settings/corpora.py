@@ -116,6 +116,8 @@ class PairSet(Strict):
         images: All training images, or one of two disjoint halves (the same for every language).
         exclude_images: Data set whose images are left out, or ``none``. What is left of another
             data set's training captions is text alone.
+        validation: Kinds of validation captions to take, per language: the ``same``, or others
+            where those would count twice (in ``plus``, too) or are a machine's.
         plus: Pair set to add, or ``none``.
     """
 
@@ -124,4 +126,10 @@ class PairSet(Strict):
     per_image: Count
     images: Literal["all", "first_half", "second_half"]
     exclude_images: Name
+    validation: Literal["same"] | dict[Language, list[Annotation]]
     plus: Name
+
+    @property
+    def validation_kinds(self) -> dict[Language, list[Annotation]]:
+        """Kinds of validation captions to take, per language."""
+        return self.captions if self.validation == "same" else self.validation

@@ -33,11 +33,14 @@ class Joint(Strict):
 
     Attributes:
         beta: Weight of image–sentence terms; sentence–sentence terms have the rest.
+        language_pairs: How often a pair of languages counts among sentence–sentence terms: once,
+            or in both orders, by which they weigh twice as much.
         contrastive_terms: Negatives per query: all of the batch, or so many drawn from it anew
             each time.
     """
 
     beta: Share
+    language_pairs: Literal["once", "both_orders"]
     contrastive_terms: Count | Literal["all"]
 
 

@@ -3,7 +3,7 @@
 An optimizer or a schedule is added here and, under the same name, in training/optimization.py.
 """
 
-from pipeline_lib.settings.strict import Count, Rate, Strict
+from pipeline_lib.settings.strict import Count, Rate, Strict, Whole
 
 
 class Adam(Strict):
@@ -32,6 +32,18 @@ class Steps(Strict):
     decay_factor: Rate
 
 
+class Stall(Strict):
+    """The learning rate falls when validation stalls; training goes on from the best weights.
+
+    Attributes:
+        decay_factor: It is multiplied by this after ``patience_validations`` without a new best.
+        decays: How often; the stall after the last one ends training.
+    """
+
+    decay_factor: Rate
+    decays: Whole
+
+
 class Cosine(Strict):
     """The learning rate rises linearly, then falls to 0 as a cosine does, over ``max_epochs``.
 
@@ -43,4 +55,4 @@ class Cosine(Strict):
 
 
 OPTIMIZERS: dict[str, type[Strict]] = {"adam": Adam, "adamw": AdamW}
-SCHEDULES: dict[str, type[Strict]] = {"steps": Steps, "cosine": Cosine}
+SCHEDULES: dict[str, type[Strict]] = {"steps": Steps, "stall": Stall, "cosine": Cosine}

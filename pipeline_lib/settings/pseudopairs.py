@@ -72,7 +72,7 @@ class Pseudopairs(Strict):
 
     Attributes:
         teacher: Recipe of the model whose sentence vectors are compared.
-        seed: Which of its models.
+        seeds: Which of its models: that of each seed borrows for the learners of this seed.
         images_of: Each caption here borrows one for its image.
         captions_of: The captions that are lent.
         retrieval: Which caption is borrowed.
@@ -82,7 +82,7 @@ class Pseudopairs(Strict):
     """
 
     teacher: Name
-    seed: int
+    seeds: Annotated[list[int], Field(min_length=1)]
     images_of: Side
     captions_of: Side
     retrieval: Retrieval

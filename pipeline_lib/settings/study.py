@@ -136,8 +136,11 @@ class Settings(Strict):
             yield from _unknown(f"{where}.dataset", [recipe.dataset], self.datasets)
             hidden = [NONE, *self.datasets]
             yield from _unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
+            excluded = [recipe.exclude_pairs]
+            yield from _unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
         for name, chosen in self.translations.items():
-            yield from _unknown(f"translations.{name}.dataset", [chosen.dataset], self.datasets)
+            others = {*self._captions} - {name}
+            yield from _unknown(f"translations.{name}.dataset", [chosen.dataset], others)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
 
@@ -151,8 +154,8 @@ class Settings(Strict):
             others = [NONE, *self.pseudopairs]
             yield from _unknown(f"{where}.compare_with", [chosen.compare_with], others)
             seeds = self.recipes.get(chosen.teacher, {}).get("seeds", [])
-            if chosen.teacher in self.recipes and chosen.seed not in seeds:
-                yield f"{where}.seed: {chosen.teacher} has seeds {seeds}, found {chosen.seed}"
+            if chosen.teacher in self.recipes and not {*chosen.seeds} <= {*seeds}:
+                yield f"{where}.seeds: {chosen.teacher} has {seeds}, found {chosen.seeds}"
             if name in self.pairs:
                 yield f"{where}: a pair set has the same name"
 
@@ -223,6 +226,12 @@ class Settings(Strict):
             yield from _unknown(f"{where}.{key}", [getattr(recipe, key)], known)
         yield from _unknown(f"{where}.languages", recipe.languages, self.pools)
         yield from (f"{where}.{problem}" for problem in contradictions(recipe))
+        borrowed = self.pseudopairs.get(recipe.pairs)
+        if borrowed and not {*recipe.seeds} <= {*borrowed.seeds}:
+            yield (
+                f"{where}.seeds: {recipe.pairs} has a teacher for each of {borrowed.seeds}, "
+                f"found {recipe.seeds}"
+            )
         yield from self._continuation_problems(where, recipe)
 
     def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:

@@ -20,6 +20,8 @@ class TranslatorRecipe(Strict):
         target_language: Language it writes.
         exclude_images: Data set whose validation and test images it must not see, or ``none``:
             their sentences are left out of training and validation.
+        exclude_pairs: Pair set whose images it must not see either, or ``none``: those that recipes
+            learn from with its translations.
         subwords: Size of the subword vocabulary that both languages share.
         dropout: Share of units that is dropped in training.
         label_smoothing: Share of the target probability that all subwords share equally.
@@ -44,6 +46,7 @@ class TranslatorRecipe(Strict):
     source_language: Language
     target_language: Language
     exclude_images: Name
+    exclude_pairs: Name
     subwords: Count
     dropout: Share
     label_smoothing: Share
@@ -102,7 +105,7 @@ class _Translation(Strict):
     """A data set with captions of one language translated into another, beside all it had.
 
     Attributes:
-        dataset: Data set to translate.
+        dataset: Data set to translate, or another translation, which this one adds to.
         source_language: Language of the captions to translate.
         annotation: Their kind.
         target_language: Language of the translations, which are of the kind ``machine``.

@@ -19,6 +19,16 @@ def evaluation_images(images: pd.DataFrame) -> set[str]:
     return set(images.loc[images["split"] != TRAIN, "image_id"])
 
 
+def protected_images(images: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
+    """Return the ids of images that a translator must not see.
+
+    Args:
+        images: Table whose validation and test images are meant.
+        pairs: Pair set all of whose images are meant (contract.tables.PAIRS).
+    """
+    return evaluation_images(images) | set(pairs["image_id"])
+
+
 def without_images(pairs: pd.DataFrame, protected: set[str]) -> pd.DataFrame:
     """Return parallel text whose training and validation rows show no protected image."""
     seen = pairs["split"].isin([TRAIN, VAL])
@@ -78,7 +88,7 @@ def _empty_splits(seen: Mapping[str, list[str]]) -> Iterator[str]:
         if not ids:
             yield (
                 f"expected parallel text in the split {split}, found none that exclude_images "
-                "leaves. Name another data set to learn from"
+                "and exclude_pairs leave. Name another data set to learn from"
             )
 
 

@@ -5,6 +5,7 @@ The first two follow §7.2 of Kádár et al. 2019. All figures are shares of 1 o
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -75,6 +76,19 @@ def overlap(pseudopairs: pd.DataFrame, others: pd.DataFrame) -> dict[str, float]
         "jaccard_of_captions": _rounded(_jaccard_of_sets(used, also_used)),
         "jaccard_of_placements": _rounded(_jaccard_of_sets(placed, also_placed)),
     }
+
+
+def stability(tables: Sequence[pd.DataFrame]) -> dict[str, float]:
+    """Return the overlap of two teachers' pseudopairs, averaged over all two of the seeds.
+
+    Args:
+        tables: Pseudopairs of each seed (contract.tables.PAIRS).
+
+    Returns:
+        The figures of :func:`overlap`, under ``..._of_seeds``; nothing if there is one seed.
+    """
+    found = pd.DataFrame([overlap(a, b) for a, b in combinations(tables, 2)])
+    return {f"{name}_of_seeds": _rounded(value) for name, value in found.mean().items()}
 
 
 @dataclass(frozen=True)

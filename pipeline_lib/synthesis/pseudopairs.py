@@ -63,7 +63,7 @@ def keep_best(matches: Matches, rule: str) -> Matches:
 
 
 def borrow(
-    borrowing: pd.DataFrame, lent: pd.DataFrame, matches: Matches, name: str
+    borrowing: pd.DataFrame, lent: pd.DataFrame, matches: Matches, name: str, seed: int
 ) -> pd.DataFrame:
     """Write each lent caption under the image of the caption that borrows it.
 
@@ -72,6 +72,7 @@ def borrow(
         lent: Captions of the other language.
         matches: Pairs of rows of the two tables.
         name: Of the new set.
+        seed: Of the teacher, and of the models that learn from it.
 
     Returns:
         One row per pair (contract.tables.PAIRS). ``source_caption_id`` is the lent caption, whose
@@ -83,6 +84,7 @@ def borrow(
         caption_id=own["caption_id"] + "<-" + rows["caption_id"],
         source_caption_id=rows["caption_id"],
         set=name,
+        seed=seed,
         **{column: own[column] for column in ("image_id", "dataset", "split", "position")},
     )
 

@@ -12,7 +12,7 @@ from pipeline_lib.device import cores_for
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner
-from pipeline_lib.training.loop import History, Pace, Progress, train
+from pipeline_lib.training.loop import Course, Pace, Progress, train
 from pipeline_lib.training.objectives import build_objective
 from pipeline_lib.training.optimization import SCHEDULES, make_optimizer
 from pipeline_lib.training.tasks import Objective, total
@@ -31,7 +31,7 @@ def fit(
     resume: Path,
     label: str,
     line: int = 0,
-) -> History:
+) -> Course:
     """Train a joint space in place by its recipe and leave it with its best weights.
 
     Args:
@@ -44,7 +44,7 @@ def fit(
         line: Where the bar stands.
 
     Returns:
-        The history: one row per validation.
+        The history, and what ended it.
 
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
@@ -74,6 +74,7 @@ class _Fitting:
             + self.recipe.max_epochs * objective.updates_per_epoch,
             validate_every=objective.updates_per_epoch if every == "epoch" else every,
             patience=self.recipe.patience_validations,
+            decays=getattr(self.recipe, "decays", 0),
             averaged=1,
         )
 
@@ -103,6 +104,6 @@ class _Fitting:
     def _epoch(self, update: int) -> float:
         return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
 
-    def _learning_rate(self, update: int) -> float:
-        share = SCHEDULES[self.recipe.schedule](self.recipe, self._epoch(update))
+    def _learning_rate(self, update: int, stalls: int) -> float:
+        share = SCHEDULES[self.recipe.schedule](self.recipe, self._epoch(update), stalls)
         return self.recipe.learning_rate * share

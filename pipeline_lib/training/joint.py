@@ -1,6 +1,6 @@
 """All languages in each update: Eq. 1-3 of Calixto et al. 2017; Pivot, Parallel of Gella et al."""
 
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import torch
@@ -22,6 +22,9 @@ from pipeline_lib.training.tasks import (
 )
 
 JOINT = "joint"
+
+LANGUAGE_PAIRS = {"once": combinations, "both_orders": permutations}
+"""Eq. 2 of Calixto et al. 2017 can be read either way; their code sums each pair once."""
 
 
 def joint(learner: Learner, examples: Examples, seed: int) -> Objective:
@@ -62,6 +65,7 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
     sentences = [examples.sentences[set_name, language] for language in languages]
     tuples = torch.from_numpy(caption_tuples(sentences))
     negatives = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
+    paired = LANGUAGE_PAIRS[recipe.language_pairs]
 
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         found: Terms = {}
@@ -76,7 +80,7 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
                 scores = model.scores(images, embedded)
                 add(found, learner.loss(scores, group, negatives), recipe.beta)
             vectors.append((there, embedded, group))
-        for a, b in permutations(vectors, 2) if recipe.beta < 1 else ():
+        for a, b in paired(vectors, 2) if recipe.beta < 1 else ():
             of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
             if of_a.any():  # the tuples that have both languages (Eq. 2)
                 scores = model.scores(a[1][of_a], b[1][of_b])

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -23,13 +23,26 @@ State = dict[str, list[float]]
 Weights = dict[str, Tensor]
 
 
+class Course(NamedTuple):
+    """How a run went.
+
+    Attributes:
+        history: One row per validation.
+        ended: Whether validation had stalled, or the most updates were done.
+    """
+
+    history: History
+    ended: Literal["stalled", "cap"]
+
+
 @dataclass
 class Progress:
     """How far a run is; all of it travels in the checkpoint.
 
     Attributes:
         update: Updates done.
-        validations_since_best: Validations since the best one so far.
+        validations_since_best: Validations since the best one so far, or since the last stall.
+        stalls: Stalls after which training went on.
         history: One row per validation.
         kept: Scores and weights of the best validations, best first.
         state: What the work keeps.
@@ -37,6 +50,7 @@ class Progress:
 
     update: int = 0
     validations_since_best: int = 0
+    stalls: int = 0
     history: History = field(default_factory=list)
     kept: list[tuple[float, Weights]] = field(default_factory=list)
     state: State = field(default_factory=dict)
@@ -47,23 +61,25 @@ class Pace:
     """How fast a network learns, and for how long.
 
     Attributes:
-        learning_rate: The optimizer's, from the number of the update (from 0).
+        learning_rate: The optimizer's, from the number of the update (from 0) and of stalls.
         optimizer: Makes of the network what moves its weights.
         clip_norm: Bound on the gradient's norm, or ``none``.
         epoch: Passes over the data, from the number of updates done.
         last_update: Training ends after so many updates at the latest.
         validate_every: Updates between two validations.
-        patience: Stop after so many validations without a new best.
+        patience: Validation stalls after so many without a new best.
+        decays: Stalls after which training goes on from the best weights; the next one ends it.
         averaged: The final weights are the mean of those of the so many best validations.
     """
 
-    learning_rate: Callable[[int], float]
+    learning_rate: Callable[[int, int], float]
     optimizer: Callable[[nn.Module], torch.optim.Optimizer]
     clip_norm: float | Literal["none"]
     epoch: Callable[[int], float]
     last_update: int
     validate_every: int
     patience: int
+    decays: int
     averaged: int
 
 
@@ -95,10 +111,12 @@ class Work(Protocol):
         """Return the score that selects weights (higher is better), and columns of the history."""
 
 
-def train(work: Work, resume: Path, label: str, line: int = 0) -> History:
+def train(work: Work, resume: Path, label: str, line: int = 0) -> Course:
     """Train a network in place; leave it with its best weights, in evaluation mode.
 
-    Early stopping as §3.1 of Kádár et al. 2019: no better score for so many validations.
+    Early stopping as §3.1 of Kádár et al. 2019: no better score for so many validations. Where the
+    rate falls then, the best weights go on with a new optimizer, as in §3 of Denkowski & Neubig
+    2017.
 
     Args:
         work: What is trained, on its device.
@@ -108,7 +126,7 @@ def train(work: Work, resume: Path, label: str, line: int = 0) -> History:
         line: Where the bar stands, counted from those of seeds that train at the same time.
 
     Returns:
-        The history: one row per validation.
+        The history, and what ended it.
 
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
@@ -122,7 +140,7 @@ def train(work: Work, resume: Path, label: str, line: int = 0) -> History:
             run.validate_and_keep(bar)
     work.network.load_state_dict(average_weights([kept for _, kept in run.progress.kept]))
     work.network.eval()
-    return run.progress.history
+    return Course(run.progress.history, "stalled" if run.stalled else "cap")
 
 
 def average_weights(checkpoints: list[Weights]) -> Weights:
@@ -144,9 +162,11 @@ class _Run:
 
     @property
     def finished(self) -> bool:
-        progress = self.progress
-        patient = progress.validations_since_best < self.pace.patience
-        return not patient or progress.update >= self.pace.last_update
+        return self.stalled or self.progress.update >= self.pace.last_update
+
+    @property
+    def stalled(self) -> bool:
+        return self.progress.validations_since_best >= self.pace.patience
 
     def resume_if_possible(self) -> None:
         if state := load_checkpoint(self.checkpoint, self.tuned[0].device):
@@ -173,7 +193,7 @@ class _Run:
         random = np.random.default_rng([self.work.seed, progress.update])
         torch.manual_seed(int(random.integers(2**62)))
         for group in self.optimizer.param_groups:
-            group["lr"] = pace.learning_rate(progress.update)
+            group["lr"] = pace.learning_rate(progress.update, progress.stalls)
         self.optimizer.zero_grad()
         loss, shown = self.work.loss(progress, random)
         loss.backward()
@@ -195,8 +215,16 @@ class _Run:
             kept.insert(place, (score, copy.deepcopy(self.network.state_dict())))
             del kept[self.pace.averaged :]
         bar.set_postfix_str(f"score {score:.2f}, best {kept[0][0]:.2f}")
+        if self.stalled and progress.stalls < self.pace.decays:
+            self._go_on_from_best()
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
+
+    def _go_on_from_best(self) -> None:
+        self.progress.stalls += 1
+        self.progress.validations_since_best = 0
+        self.network.load_state_dict(self.progress.kept[0][1])
+        self.optimizer = self.pace.optimizer(self.network)
 
 
 def _mean(losses: list[Tensor], column: str) -> float:

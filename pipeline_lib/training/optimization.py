@@ -126,11 +126,15 @@ def _adamw(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     return RowwiseAdamW(tuned, others, recipe.weight_decay)
 
 
-def _steps(recipe: Recipe, epoch: float) -> float:
+def _steps(recipe: Recipe, epoch: float, _stalls: int) -> float:
     return recipe.decay_factor ** bisect_right(sorted(recipe.decay_epochs), epoch)
 
 
-def _cosine(recipe: Recipe, epoch: float) -> float:
+def _stall(recipe: Recipe, _epoch: float, stalls: int) -> float:
+    return recipe.decay_factor**stalls
+
+
+def _cosine(recipe: Recipe, epoch: float, _stalls: int) -> float:
     warmup = recipe.warmup_epochs
     if epoch < warmup:
         return (epoch + _FIRST_SHARE) / (warmup + _FIRST_SHARE)
@@ -143,5 +147,9 @@ OPTIMIZERS: dict[str, Callable[[nn.Module, Recipe], torch.optim.Optimizer]] = {
 }
 """From a network and its recipe to what moves its weights."""
 
-SCHEDULES: dict[str, Callable[[Recipe, float], float]] = {"steps": _steps, "cosine": _cosine}
-"""From a recipe and the epochs done to the share of its learning rate."""
+SCHEDULES: dict[str, Callable[[Recipe, float, int], float]] = {
+    "steps": _steps,
+    "stall": _stall,
+    "cosine": _cosine,
+}
+"""From a recipe, the epochs done and the stalls so far to the share of its learning rate."""

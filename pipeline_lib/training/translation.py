@@ -41,7 +41,7 @@ def fit_translator(
     """
     numbers = translator.recipe.batch_tokens * translator.network.words.embedding_dim
     with arithmetic(translator.recipe.precision), cores_for(numbers):
-        return train(_Fitting(translator, pairs, validate), resume, label)
+        return train(_Fitting(translator, pairs, validate), resume, label).history
 
 
 def warmup_factor(update: int, warmup_updates: int) -> float:
@@ -62,7 +62,7 @@ class _Fitting:
         self.seed = recipe.seed
         self.batches = TokenBatches(pairs.lengths, recipe.batch_tokens, recipe.seed)
         self.pace = Pace(
-            learning_rate=lambda update: (
+            learning_rate=lambda update, _stalls: (
                 recipe.learning_rate * warmup_factor(update, recipe.warmup_updates)
             ),
             optimizer=partial(adam, betas=ADAM_BETAS),
@@ -71,6 +71,7 @@ class _Fitting:
             last_update=recipe.max_updates,
             validate_every=recipe.validate_every_updates,
             patience=recipe.patience_validations,
+            decays=0,
             averaged=recipe.averaged_checkpoints,
         )
 

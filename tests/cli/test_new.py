@@ -130,7 +130,7 @@ def test_only_the_languages_asked_for_are_taken(root):
     settings = made(root, new(write(SHORT + bad), "--language", "de"))
     assert set(captions(root, settings)["language"]) == {"de"}
     assert list(settings.tokenizers) == list(settings.pools) == ["de"]
-    assert settings.recipe("mine").caption_caption_probability == 0
+    assert settings.recipe("mine").languages == ["de"]
 
 
 def test_a_corpus_in_its_own_layout_is_linked(root):

@@ -9,7 +9,13 @@ import pandas as pd
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.corpora.selection import select
+from pipeline_lib.corpora import selection
+
+
+def select(captions, *, kinds, validation=None, **options):
+    validation = kinds if validation is None else validation
+    return selection.select(captions, kinds=kinds, validation=validation, **options)
+
 
 SEEDS = range(20)
 IMAGES = {"train": 41, "val": 6, "test": 5}
@@ -196,3 +202,20 @@ def test_languages_and_kinds_without_training_captions_are_all_named():
     assert "2 problem(s)" in message
     assert "en/machine" in message
     assert "ja/caption" in message
+
+
+def test_validation_captions_are_chosen_apart():
+    """half_aligned counted the German ones of its plus twice, half_translated a machine's."""
+    captions = table()
+    options = {"kinds": {"de": ["caption"]}, "per_image": 5, "images": "first_half", "seed": 1}
+    same, none, other = (
+        select(captions, validation=kinds, **options)
+        for kinds in (None, {}, {"de": ["translation"], "en": ["caption"]})
+    )
+    assert ids(same) == ids(none) == ids(other) != set()
+    assert not ids(none, split="val")
+    val = captions[captions["split"] == "val"]
+    kind = val["language"] + " " + val["annotation"]
+    assert ids(same, split="val") == set(val["caption_id"][kind == "de caption"])
+    expected = kind.isin(["de translation", "en caption"])
+    assert ids(other, split="val") == set(val["caption_id"][expected])

@@ -194,7 +194,7 @@ class Evaluations:
 def write_inputs(folder, images):
     """Write all that the stage reads; the n-best lists are of captions of these images."""
     pairs = tiny.pairs()
-    captions = pairs.drop(columns="set").assign(
+    captions = pairs.drop(columns=["set", "seed"]).assign(
         image_id=pairs["image_id"].str.replace("tiny", "toy"),
         text=pairs["tokens"].map(" ".join),
         split=pairs["split"].replace("train", "test"),

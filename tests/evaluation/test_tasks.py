@@ -76,7 +76,7 @@ def embeddings(seed, captions, german_shift=0):
 
 def run(german_shift=0, objective="mixed", seeds=(1,), **changes):
     pairs = tiny.pairs()
-    captions = pairs[pairs["split"] == "val"].drop(columns="set").reset_index(drop=True)
+    captions = pairs[pairs["split"] == "val"].drop(columns=["set", "seed"]).reset_index(drop=True)
     recipe = tiny.recipe(objective, **changes)
     known = [language for language in ("en", "de") if language in recipe.languages]
     return Evaluated(

@@ -65,7 +65,7 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     recipe = tiny.recipe(seeds=[1, 2])
     pairs, features = tiny.pairs(), tiny.features()
-    captions = pairs[pairs["split"] == "val"].drop(columns="set")
+    captions = pairs[pairs["split"] == "val"].drop(columns=["set", "seed"])
     captions = captions.assign(text=captions["tokens"].map(" ".join))
     translated = machine(captions)
     write_captions(pd.concat([captions, translated]), Path("data/captions/toy_de.parquet"))

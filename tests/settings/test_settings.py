@@ -96,6 +96,32 @@ def test_repeated_seeds_are_refused(study):
         study(lambda content: content["recipes"]["mule"].update(seeds=[1, 1]))
 
 
+def test_each_seed_that_learns_pseudopairs_has_a_teacher(study):
+    def change(content):
+        content["recipes"]["kadar_pseudo"]["seeds"] = [1, 2]
+        content["pseudopairs"]["world_pseudo"]["seeds"] = [1, 3]
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    assert "world_pseudo has a teacher for each of [1, 3], found [1, 2]" in str(error.value)
+    assert "world_pseudo.seeds: kadar_disjoint has [1], found [1, 3]" in str(error.value)
+
+
+def test_a_translation_adds_to_another_but_not_to_itself(study):
+    def chained(content):
+        first = content["translations"]["world_machine"]
+        content["translations"]["more"] = first | {"dataset": "world_machine"}
+
+    assert study(chained).translations["more"].dataset == "world_machine"
+    with pytest.raises(SettingsError, match=r"world_machine\.dataset: nothing is called"):
+        study(lambda made: made["translations"]["world_machine"].update(dataset="world_machine"))
+
+
+def test_a_translator_excludes_a_pair_set_that_there_is(study):
+    with pytest.raises(SettingsError, match=r"exclude_pairs: nothing is called 'world_sx'"):
+        study(lambda made: made["translators"]["world_en_de"].update(exclude_pairs="world_sx"))
+
+
 @pytest.mark.parametrize("languages", [[], ["en", "en"]], ids=["none", "one twice"])
 def test_languages_are_one_or_more_different_ones(study, languages):
     with pytest.raises(SettingsError, match="languages: expected one or more different ones"):

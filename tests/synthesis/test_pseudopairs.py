@@ -11,10 +11,11 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import empty_pairs, read_pairs, write_pairs
+from pipeline_lib.contract.tables import empty_pairs, pairs_of_seed, read_pairs, write_pairs
 from pipeline_lib.settings.pseudopairs import Pseudopairs, Side
 from pipeline_lib.synthesis import neighbours
 from pipeline_lib.synthesis.matching import RETRIEVALS, Matches
+from pipeline_lib.synthesis.pseudopair_analysis import overlap
 from pipeline_lib.synthesis.pseudopairs import (
     borrow,
     keep_best,
@@ -27,7 +28,7 @@ from stages import pseudopairs as stage
 
 SETTINGS = {
     "teacher": "teacher",
-    "seed": 1,
+    "seeds": [1],
     "images_of": {"pairs": "photos", "language": "en", "facts": "data/facts/none.jsonl"},
     "captions_of": {"pairs": "drawings", "language": "de", "facts": "data/facts/none.jsonl"},
     "retrieval": {"rule": "nearest"},
@@ -61,6 +62,7 @@ def captions(set_name, language, images=6, per_image=2, texts=("Ein grüner Fuß
             "tokens": [*texts[position % len(texts)].lower().split(), str(image)],
             "source_caption_id": None,
             "set": set_name,
+            "seed": None,
         }
         for split, first in (("train", 0), ("val", 100))
         for image in range(first, first + images)
@@ -202,7 +204,7 @@ def test_filters_keep_the_papers_shares(rule, kept):
 def test_images_come_from_one_side_and_sentences_from_the_other(tmp_path):
     """A docstring of the authors' code has the direction the wrong way round."""
     borrowing, lent = sides()
-    rows = borrow(borrowing, lent, matches([0, 1, 2, 11], [5, 5, 15, 0]), "pseudo")
+    rows = borrow(borrowing, lent, matches([0, 1, 2, 11], [5, 5, 15, 0]), "pseudo", 1)
     assert list(rows["image_id"]) == ["photos:0", "photos:0", "photos:1", "photos:5"]
     assert list(rows["text"]) == list(lent["text"].iloc[[5, 5, 15, 0]])
     assert set(rows["language"]) == {"de"}
@@ -217,7 +219,7 @@ def test_images_come_from_one_side_and_sentences_from_the_other(tmp_path):
 
 def test_umlauts_survive():
     """The authors' code deleted ä, ö, ü and ß from borrowed sentences."""
-    rows = borrow(*sides(), matches([0, 1], [0, 1]), "pseudo")
+    rows = borrow(*sides(), matches([0, 1], [0, 1]), "pseudo", 1)
     assert list(rows["text"]) == ["Ein grüner Fuß 0", "Zwei Straßen 0"]
     assert list(rows["tokens"]) == [["ein", "grüner", "fuß", "0"], ["zwei", "straßen", "0"]]
 
@@ -251,7 +253,7 @@ def test_filtered_captions_do_not_shift_the_groups_of_an_image():
     """The authors' code counted captions in groups of five, wrong after the first dropped one."""
     borrowing, lent = sides()
     found = matches(range(12), [3] * 6 + [9] * 6, [9, 1, 8, 8, 3, 4, 9, 2, 9, 9, 1, 8])
-    rows = borrow(borrowing, lent, keep_best(found, "remove_bottom_quarter"), "pseudo")
+    rows = borrow(borrowing, lent, keep_best(found, "remove_bottom_quarter"), "pseudo", 1)
     assert len(rows) == 9
     pairs = pd.concat([borrowing, lent, rows], ignore_index=True)
     keys = ("photos", "en"), ("pseudo", "de")
@@ -264,8 +266,8 @@ def test_more_than_two_sets_of_an_image_pair():
     """The authors' code paired only the first two of the sets that share an image."""
     borrowing, lent = sides()
     sets = {
-        "one": borrow(borrowing, lent, matches(range(12), [0] * 12), "one"),
-        "other": borrow(borrowing, lent, matches([1, 2], [4, 5]), "other"),
+        "one": borrow(borrowing, lent, matches(range(12), [0] * 12), "one", 1),
+        "other": borrow(borrowing, lent, matches([1, 2], [4, 5]), "other", 1),
     }
     pairs = pd.concat([borrowing, lent, *sets.values()], ignore_index=True)
     for name, rows in sets.items():
@@ -279,7 +281,7 @@ def test_only_training_captions_borrow_and_lend():
     """The authors' validation took five captions of each image for granted; it sees none here."""
     borrowing, lent = sides()
     assert set(borrowing["split"]) | set(lent["split"]) == {"train"}
-    assert set(borrow(borrowing, lent, matches(range(12), range(12)), "p")["split"]) == {"train"}
+    assert set(borrow(borrowing, lent, matches(range(12), range(12)), "p", 1)["split"]) == {"train"}
 
 
 def test_captions_of_another_set_or_language_are_no_part_of_a_side():
@@ -330,7 +332,7 @@ def study(tmp_path, monkeypatch):
             tmp_path / f"metrics/reports/pseudopairs/{name}.json",
         )
 
-    return SimpleNamespace(run=run, teacher=teacher, tables=tables)
+    return SimpleNamespace(run=run, teacher=teacher, tables=tables, folder=tmp_path)
 
 
 def test_stage_writes_what_the_teacher_finds_most_similar(study):
@@ -349,9 +351,30 @@ def test_stage_writes_what_the_teacher_finds_most_similar(study):
     chosen = cosines[torch.arange(12), [row[source] for source in pseudo["source_caption_id"]]]
     assert torch.allclose(chosen, cosines.max(dim=1).values, atol=1e-5)
     assert set(pairs["set"]) == {"pseudo", "drawings"}
+    assert set(pseudo["seed"]) == {1}
     report = json.loads(metrics.read_text())
     assert report["similarities"]["pairs"] == len(pseudo) == 12
-    assert report["overlap"] == report["agreement"] == {}
+    assert report["overlap"] == report["between_seeds"] == report["agreement"] == {}
+
+
+def test_each_seed_borrows_by_its_own_teacher(study):
+    """All seeds of a recipe learnt the pseudopairs of one teacher."""
+    # It finds other captions: the words of two languages that look alike are two to it.
+    apart = tiny.recipe(vocabulary="per_language")
+    other = tiny.space(apart, 2, pd.concat(study.tables.values()))
+    other.save(study.folder / "data/models/teacher/seed-2", tiny.PREPROCESSING, {})
+    path, metrics = study.run("pseudo", plus="drawings", seeds=[1, 2])
+    alone = {1: study.run("one", seeds=[1])[0], 2: study.run("two", seeds=[2])[0]}
+    pairs = read_pairs(path)
+    for seed, single in alone.items():
+        learnt = pairs_of_seed(pairs, seed)
+        borrowed = learnt[learnt["set"] == "pseudo"]
+        assert list(borrowed["caption_id"]) == list(read_pairs(single)["caption_id"])
+        assert set(learnt["set"]) == {"pseudo", "drawings"}
+    tables = [read_pairs(single) for single in alone.values()]
+    shared = {f"{name}_of_seeds": value for name, value in overlap(*tables).items()}
+    assert json.loads(metrics.read_text())["between_seeds"] == shared
+    assert shared["jaccard_of_placements_of_seeds"] < 1
 
 
 def test_stage_compares_with_another_set_and_repeats_its_bytes(study):
@@ -384,5 +407,5 @@ def test_stage_knows_every_rule(study, retrieval):
         settings(retrieval=retrieval, filter="remove_bottom_quarter"),
     )
     written = read_pairs(path)["caption_id"]
-    assert set(written) == set(borrow(borrowing, lent, found, "pseudo")["caption_id"])
+    assert set(written) == set(borrow(borrowing, lent, found, "pseudo", 1)["caption_id"])
     assert 0 < len(written) <= 12

@@ -25,6 +25,7 @@ from pipeline_lib.synthesis.leaks import (
     check_training_pairs,
     evaluation_images,
     images_seen,
+    protected_images,
     without_images,
 )
 from pipeline_lib.synthesis.translate import (
@@ -134,10 +135,20 @@ def test_protected_images_are_left_out_and_their_presence_is_an_error():
     assert "photo:3" in str(error.value)
     kept = without_images(pairs, protected)
     assert images_seen(kept) == {"train": ["photo:0", "photo:2"], "val": []}
-    with pytest.raises(ContractError, match=r"split val, found none that exclude_images leaves"):
+    with pytest.raises(ContractError, match=r"split val, found none that exclude_images and"):
         check_training_pairs(kept, protected, "translators.x")
     check_training_pairs(without_images(pairs, {"photo:1"}), {"photo:1"}, "translators.x")
     assert "test" in set(kept["split"])
+
+
+def test_a_translator_sees_no_photo_of_an_excluded_pair_set():
+    """The translator of half_translated knew human German of most photos of the English half."""
+    pairs = parallel_text(captions(), "en", "de")
+    table = images({"photo:0": "train", "photo:3": "val", "photo:4": "test"})
+    learnt = pd.DataFrame({"image_id": ["photo:0", "photo:1"]})
+    protected = protected_images(table, learnt)
+    assert protected == {"photo:0", "photo:1", "photo:3", "photo:4"}
+    assert images_seen(without_images(pairs, protected)) == {"train": ["photo:2"], "val": []}
 
 
 def test_a_translator_may_know_validation_images_as_such_but_no_test_image():

@@ -167,7 +167,7 @@ def test_a_new_part_trains_saves_and_loads(tmp_path, monkeypatch, parts):
     monkeypatch.setitem(objectives.LAYERS, "new", probe)
     learner, examples = start(**changes)
     before = named(learner)
-    history = fit(learner, examples, no_scores, 1, tmp_path, "")
+    history, _ = fit(learner, examples, no_scores, 1, tmp_path, "")
     tuned = {name for name in before if name.endswith(("weight", "sharpness"))}
     assert tuned <= moved(before, named(learner)) | {"layers.probe.bias"}
     terms = {"loss": ["pull", "push"], "objective": ["probe"]}
@@ -210,7 +210,7 @@ def test_a_papers_keys_of_another_part_do_not_concern_a_recipe():
 def test_infonce_trains_its_temperature(tmp_path):
     learner, examples = start(**INFONCE, caption_caption_probability=0.5, max_epochs=30)
     scores = ({**no_scores(None), "recall_sum": n} for n in range(100))  # the last weights are best
-    history = fit(learner, examples, lambda _: next(scores), 1, tmp_path, "")
+    history, _ = fit(learner, examples, lambda _: next(scores), 1, tmp_path, "")
     assert learner.loss.log_scale.item() != pytest.approx(-np.log(0.1), abs=1e-3)
     assert history[-1]["loss_image_caption"] < history[0]["loss_image_caption"] / 2
     assert {"loss_image_caption_rows", "loss_caption_caption_columns"} <= history[-1].keys()

@@ -8,6 +8,7 @@ import torch
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.fitting import RECALL_SUM, fit
 from pipeline_lib.training.multiview import Captions, captions_by_language
@@ -124,11 +125,9 @@ def test_it_learns(tmp_path, precision):
     val = build_examples(
         tiny.pairs(), "val", features_of(6), learner.space.vocabulary, learner.recipe
     )
-    from pipeline_lib.evaluation.validation import validation_scores
-
     def validate(model):
         return validation_scores(model, val, {})
 
-    history = fit(learner, examples, validate, 1, tmp_path, "test")
+    history = fit(learner, examples, validate, 1, tmp_path, "test").history
     assert history[-1][RECALL_SUM] > history[0][RECALL_SUM]
     assert history[-1][RECALL_SUM] > 1000  # of 1,200 in two languages

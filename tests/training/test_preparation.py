@@ -31,7 +31,7 @@ def save_teacher(folder, seeds=(1, 2), pairs=None, **changes):
 
 def start(folder, seed=1, **changes):
     recipe = tiny.recipe(**FINE_TUNED | changes)
-    vocabulary = initial_vocabulary(recipe, folder)
+    vocabulary = initial_vocabulary(recipe, folder, seed)
     return start_learner(recipe, vocabulary, DIM, seed, None, folder).space
 
 
@@ -48,9 +48,9 @@ def test_fine_tuning_starts_from_the_teachers_weights_of_the_same_seed(tmp_path,
 def test_fine_tuning_keeps_the_teachers_words(tmp_path):
     """Pseudopairs bring words that the teacher has no vector for: they stay unknown."""
     teacher = save_teacher(tmp_path)[1]
-    vocabulary = initial_vocabulary(tiny.recipe(**FINE_TUNED), tmp_path)
+    vocabulary = initial_vocabulary(tiny.recipe(**FINE_TUNED), tmp_path, 1)
     assert vocabulary == teacher.vocabulary
-    assert initial_vocabulary(tiny.recipe(), tmp_path) is None
+    assert initial_vocabulary(tiny.recipe(), tmp_path, 1) is None
 
 
 def test_a_model_that_continues_none_is_drawn_from_its_seed(tmp_path):

@@ -19,7 +19,7 @@ from pipeline_lib.training.preparation import initial_vocabulary, start_learner
 
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
 IMAGES, FEATURE_DIM, UPDATES = 6, 12, 2
-SIZES = ("word_dim", "universal_dim", "hidden_dim", "embed_dim")
+SIZES = ("word_dim", "universal_dim", "hidden_dim", "image_hidden_dim", "embed_dim")
 
 
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda path: path.name)
@@ -45,8 +45,9 @@ def test_all_studies_are_here():
 def shrunken(recipe):
     """Return the recipe with a sixteenth of its sizes, aligning at each update if at all."""
     values = recipe.model_dump()
-    values |= {key: shrink(values[key]) for key in SIZES if values[key] != "none"}
-    values["image_hidden_dims"] = [shrink(size) for size in recipe.image_hidden_dims]
+    values |= {key: shrink(values[key]) for key in SIZES if values.get(key, "none") != "none"}
+    if "image_hidden_dims" in values:
+        values["image_hidden_dims"] = [shrink(size) for size in recipe.image_hidden_dims]
     values |= {"max_epochs": 1, "patience_validations": 1, "validate_every_updates": "epoch"}
     if values.get("alignment_every_updates", "never") != "never":
         values |= {"alignment_every_updates": 1, "alignment_learning_rate": 0.01}
@@ -63,7 +64,10 @@ def caption_sets(settings, recipe):
     while name != "none":
         if name in settings.pairs:
             chosen = settings.pairs[name]
-            found.append((name, set(chosen.captions), chosen.dataset))
+            dataset = chosen.dataset
+            while dataset in settings.translations:
+                dataset = settings.translations[dataset].dataset
+            found.append((name, set(chosen.captions), dataset))
         else:
             chosen = settings.pseudopairs[name]
             images = settings.pairs[chosen.images_of.pairs].dataset
@@ -147,7 +151,7 @@ def save_teacher(settings, name, folder):
 def train(recipe, sets, teachers, folder, monkeypatch):
     """Train two updates of each task by the real loop and look at what they changed."""
     pairs = captions(sets)
-    vocabulary = initial_vocabulary(recipe, teachers) or build_vocabulary(pairs, recipe)
+    vocabulary = initial_vocabulary(recipe, teachers, 1) or build_vocabulary(pairs, recipe)
     words = lexicon(recipe) if recipe.lexicon != "none" else None
     corpus = build_examples(pairs, "train", features(pairs), vocabulary, recipe, words)
     learner = start_learner(recipe, vocabulary, FEATURE_DIM, 1, word_vectors(recipe), teachers)
@@ -169,7 +173,7 @@ def train(recipe, sets, teachers, folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "build_objective", build)
         scores = {fitting.RECALL_SUM: 0.0, fitting.MEAN_RANK: 0.0}
-        (row,) = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
+        [row], _ = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
     assert np.isfinite([row[f"loss_{kind}"] for kind in kinds]).all()
     assert moved(started, named(learner)) == {name for name in started if tuned(name, recipe)}
 
@@ -178,8 +182,8 @@ def task_kinds(recipe):
     """Return the kinds of task that the recipe's numbers ask for; each must be there."""
     if recipe.objective == "two_branch":
         return {"two_branch", "pretraining"} if recipe.pretraining_epochs else {"two_branch"}
-    if recipe.objective == "joint":
-        return {"joint"}
+    if recipe.objective in ("joint", "multiview"):
+        return {recipe.objective}
     paired = recipe.objective == "alternating" and recipe.caption_caption_probability
     return {"image_caption", "caption_caption"} if paired else {"image_caption"}
 

@@ -1,9 +1,22 @@
-"""Seeds of small models train side by side."""
+"""Seeds: side by side, each a run of its own, and trained alike where they begin alike."""
 
+import hashlib
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
 import tiny
 import torch
+from tiny_models import named
 
-from pipeline_lib.training.seeds import side_by_side
+from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.publishing import tree_sha256
+from pipeline_lib.training import seeds as module
+from pipeline_lib.training.preparation import Material
+from pipeline_lib.training.seeds import curves, description, side_by_side, train_seeds
+
+SHORT = {"max_epochs": 2, "validate_every_updates": "epoch"}
 
 
 def test_only_small_models_share_the_cores():
@@ -14,3 +27,139 @@ def test_only_small_models_share_the_cores():
     found = side_by_side(small), side_by_side(large), side_by_side(tiny.recipe())
     torch.set_num_threads(before)
     assert found == (2, 1, 1)
+
+
+def material(seeds, pairs=None, digests=None, **changes):
+    recipe = tiny.recipe(seeds=seeds, **SHORT | changes)
+    pairs = tiny.pairs() if pairs is None else pairs
+    none = tiny.lexicon().iloc[:0]
+    digests = {"features": "a"} if digests is None else digests
+    return Material(recipe, pairs, tiny.features(), none, {}, "none", digests)
+
+
+def digest(identity):
+    return hashlib.sha256(repr(identity).encode()).hexdigest()
+
+
+@pytest.fixture
+def train(tmp_path, monkeypatch):
+    """Return a function that trains what is not trained and returns the seeds that it trained."""
+    trained = []
+
+    def counted(learner, examples, validate, seed, *arguments):
+        trained.append(seed)
+        return fit(learner, examples, validate, seed, *arguments)
+
+    fit = module.fit
+    monkeypatch.setattr(module, "fit", counted)
+    score = partial(validation_scores, tested={})
+
+    def run(made, work="work", folder="data"):
+        home = tmp_path / folder
+        seeds = made.recipe.seeds
+        folders = {seed: tmp_path / work / digest(made.identity(seed)) for seed in seeds}
+        for each in folders.values():
+            each.mkdir(parents=True, exist_ok=True)
+        before = len(trained)
+        places = home / "models", home / "training"
+        train_seeds("tiny", made, score, tiny.PREPROCESSING, folders, *places)
+        return trained[before:]
+
+    return run
+
+
+def test_a_seed_more_trains_that_one_and_leaves_what_a_clean_run_makes(train, tmp_path):
+    assert train(material([1, 2])) == [1, 2]
+    assert train(material([1, 2, 3]), work="later") == [3]
+    assert train(material([1, 2, 3]), work="anew", folder="clean") == [1, 2, 3]
+    assert tree_sha256(tmp_path / "data") == tree_sha256(tmp_path / "clean")
+    assert train(material([3, 1]), work="fewer") == []
+    assert {path.name for path in (tmp_path / "data/models").iterdir()} == {"seed-1", "seed-3"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"margin": 0.3}, {"digests": {"features": "b"}}, {"pairs": tiny.pairs().iloc[1:]}],
+    ids=["a key", "an input", "a caption"],
+)
+def test_all_seeds_train_anew_when_what_they_depend_on_changes(train, changed):
+    train(material([1, 2]))
+    assert train(material([1, 2], **changed), work="later") == [1, 2]
+
+
+def test_a_model_that_is_no_longer_what_was_trained_is_trained_anew(train, tmp_path):
+    train(material([1, 2]))
+    weights = tmp_path / "data/models/seed-1/weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    assert train(material([1, 2]), work="later") == [1]
+
+
+def test_rows_of_one_seed_concern_that_seed_alone(train):
+    pairs = tiny.pairs()
+    own = pairs[pairs["split"] == "train"].assign(set="borrowed")
+    both = [own.assign(seed=1), own.iloc[2:].assign(seed=2)]
+    train(material([1, 2], pairs=pd.concat([pairs, *both])))
+    fewer = [both[0], both[1].iloc[2:]]
+    again = material([1, 2], pairs=pd.concat([pairs, *fewer]))
+    assert train(again, work="later") == [2]
+
+
+def test_a_kill_between_two_seeds_keeps_the_first(train, monkeypatch):
+    fit = module.fit
+
+    def killed(learner, examples, validate, seed, *arguments):
+        if seed == 2:
+            raise KeyboardInterrupt
+        return fit(learner, examples, validate, seed, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "fit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            train(material([1, 2]))
+    assert train(material([1, 2, 3])) == [2, 3]
+
+
+def test_records_name_each_seeds_curve_and_what_ended_it(train, tmp_path):
+    train(material([1, 2]))
+    records = tmp_path / "data/training"
+    curve = curves(records, [2, 1])
+    assert list(curve["seed"]) == [2, 2, 1, 1]
+    assert np.isfinite(curve["recall_sum"]).all()
+    found = description(records, [2, 1])
+    assert found["ended"] == {"2": "cap", "1": "cap"}
+    assert found["precision"] == "f32"
+    assert found["parameters"]["all"] > 0
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"caption_caption_probability": 0.0},
+        {"violations": "sum", "margin": 0.1},
+        {"learning_rate": 0.5, "batch_size": 2},
+        {"schedule": "stall", "decays": 1, "decay_epochs": None},
+        {"image_dropout": 0.2, "sentence_dropout": 0.2},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_rows_of_one_architecture_begin_alike_under_the_same_seed(other):
+    """Rows are compared seed by seed: what they begin with is no difference between them."""
+    for seed in (1, 2):
+        first, second = (named(tiny.learner(tiny.recipe(**keys), seed)) for keys in ({}, other))
+        assert first.keys() == second.keys()
+        assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_objectives_of_one_architecture_begin_alike_under_the_same_seed():
+    keys = {"recurrent_sharing": "shared", "projection": "none", "vocabulary": "per_language"}
+    keys |= {"orthogonal_map": False, "universal_dim": "none", "image_hidden_dims": []}
+    keys |= {"recurrent": "gru", "alignment_every_updates": "never", "lexicon": "none"}
+    begun = []
+    for objective in ("alternating", "joint", "mixed", "two_branch"):
+        own = tiny.OWN[objective].keys() | tiny.COMMON.keys()
+        chosen = {key: value for key, value in keys.items() if key in own}
+        extra = {"pretraining_epochs": 0} if objective == "two_branch" else {}
+        begun.append(named(tiny.learner(tiny.recipe(objective, **chosen, **extra), 1).space))
+    for other in begun[1:]:
+        assert begun[0].keys() == other.keys()
+        assert all(torch.equal(begun[0][name], other[name]) for name in other)

@@ -26,7 +26,12 @@ from pipeline_lib.training.tasks import IMAGE_CAPTION
 PERFECT = 600.0  # six recalls of 100 %
 
 
-def train(folder, seed=1, validate=None, pairs=None, objective="alternating", **changes):
+def train(*arguments, **options):
+    space, course = train_to_its_end(*arguments, **options)
+    return space, course.history
+
+
+def train_to_its_end(folder, seed=1, validate=None, pairs=None, objective="alternating", **changes):
     recipe = tiny.recipe(objective, **changes)
     pairs = tiny.pairs() if pairs is None else pairs
     learner = tiny.learner(recipe, seed, pairs)
@@ -37,8 +42,7 @@ def train(folder, seed=1, validate=None, pairs=None, objective="alternating", **
     ]
     validate = validate or partial(validation_scores, examples=corpora[1], tested={})
     folder.mkdir(exist_ok=True)
-    history = fit(learner, corpora[0], validate, seed, folder, "test")
-    return learner.space, history
+    return learner.space, fit(learner, corpora[0], validate, seed, folder, "test")
 
 
 def weights(model):
@@ -132,6 +136,74 @@ def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
     assert torch.equal(seen[2], seen[3])
 
 
+STALL = {"schedule": "stall", "decays": 1, "patience_validations": 2, "decay_factor": 1e-30}
+
+
+def stalling(**changes):
+    """Return a recipe's keys under the schedule; the rate falls to (almost) nothing."""
+    return STALL | {"decay_epochs": None} | changes
+
+
+def test_a_stall_lowers_the_rate_and_goes_on_from_the_best_weights(tmp_path):
+    validate, seen = scripted([10, 30, 20, 25, 29, 28, 99])
+    model, course = train_to_its_end(tmp_path, validate=validate, **stalling())
+    assert [row[RECALL_SUM] for row in course.history] == [10, 30, 20, 25, 29, 28]
+    assert course.ended == "stalled"
+    assert not torch.equal(seen[2], seen[1])
+    assert torch.equal(seen[4], seen[1]), "it began at the best weights, at a rate of 1e-32"
+    assert torch.equal(weights(model), seen[1])
+
+
+def test_a_new_best_after_a_stall_counts_anew(tmp_path):
+    validate, _ = scripted([10, 9, 8, 11, 10, 12, 11, 11, 99])
+    _, course = train_to_its_end(tmp_path, validate=validate, **stalling(max_epochs=99))
+    assert [row[RECALL_SUM] for row in course.history] == [10, 9, 8, 11, 10, 12, 11, 11]
+
+
+@pytest.mark.parametrize(("decays", "validations"), [(0, 3), (1, 5), (3, 9)])
+def test_so_many_stalls_lower_the_rate_and_the_next_ends_training(tmp_path, decays, validations):
+    validate, _ = scripted([10] * 20)
+    keys = stalling(decays=decays, validate_every_updates=6)
+    _, course = train_to_its_end(tmp_path, validate=validate, **keys)
+    assert (len(course.history), course.ended) == (validations, "stalled")
+
+
+def test_a_row_says_when_the_cap_ended_it(tmp_path):
+    validate, _ = scripted(range(20))
+    keys = stalling(max_epochs=2, validate_every_updates="epoch")
+    _, course = train_to_its_end(tmp_path, validate=validate, **keys)
+    assert (len(course.history), course.ended) == (2, "cap")
+    steps, _ = scripted([10] * 20)
+    _, course = train_to_its_end(tmp_path / "steps", validate=steps, patience_validations=2)
+    assert (len(course.history), course.ended) == (3, "stalled")
+
+
+@pytest.mark.parametrize("killed_at", [2, 3, 4])
+def test_a_run_killed_around_a_stall_ends_with_the_same_weights(tmp_path, killed_at):
+    scores = [10, 30, 20, 25, 29, 28]
+    keys = stalling(decay_factor=0.1, sentence_dropout=0.3)
+    validate, seen = scripted(scores)
+    _, expected = train_to_its_end(tmp_path / "whole", validate=validate, **keys)
+
+    class Killed(Exception):
+        pass
+
+    remaining = iter(scores[:killed_at])
+
+    def dying(model):
+        score = next(remaining, None)
+        if score is None:
+            raise Killed
+        return {RECALL_SUM: score, MEAN_RANK: score}
+
+    with pytest.raises(Killed):
+        train_to_its_end(tmp_path / "killed", validate=dying, **keys)
+    rest, seen_after = scripted(scores[killed_at:])
+    _, course = train_to_its_end(tmp_path / "killed", validate=rest, **keys)
+    assert course == expected
+    assert all(map(torch.equal, seen[killed_at:], seen_after))
+
+
 @pytest.mark.parametrize(("small", "cores"), [(65, 1), (64, 2)])
 def test_small_recipes_train_on_one_core_and_leave_the_others_as_they_were(
     tmp_path, monkeypatch, small, cores
@@ -195,12 +267,21 @@ def _flip_a_bit(whole):
     return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
 
 
-def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
+KILLED = {
+    "steps": {"max_epochs": 40},
+    "stall": {"max_epochs": 400, "decay_factor": 0.5, "decays": 9, "patience_validations": 1},
+}
+
+
+@pytest.mark.parametrize("schedule", KILLED)
+def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule):
     """One run is killed in another process and continued in this one."""
+    keys = KILLED[schedule] | {"schedule": schedule}
+    keys |= {"decay_epochs": None} if schedule == "stall" else {}
     code = (
         "import sys; from pathlib import Path; import torch; torch.set_num_threads(1)\n"
         "from test_training import train\n"
-        "train(Path(sys.argv[1]), max_epochs=40)\n"
+        f"train(Path(sys.argv[1]), **{keys})\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
@@ -211,8 +292,8 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path):
         time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "it had ended before"
-    whole, expected = train(tmp_path / "whole", max_epochs=40)
-    resumed, history = train(tmp_path, max_epochs=40)
+    whole, expected = train(tmp_path / "whole", **keys)
+    resumed, history = train(tmp_path, **keys)
     assert history == expected
     assert torch.equal(weights(resumed), weights(whole))
 
