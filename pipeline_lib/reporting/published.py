@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.reporting.figures import KEY, RECALLS, TRANSLATED
+from pipeline_lib.reporting.figures import FIGURE, KEY, RECALLS, TRANSLATED
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import NOTHING, Table, number
 
@@ -29,8 +29,6 @@ _WORDS = {
     "reranking": "re-ranked translations",
 }
 """Tasks that papers print on other data than ours, as :func:`printed_table` names them."""
-
-_FIGURE = KEY[1:]
 
 
 def read_published(path: Path) -> pd.DataFrame:
@@ -172,7 +170,7 @@ def _named_as_ours(published: pd.DataFrame) -> pd.DataFrame:
     columns = zip(published["task"], published["language"], published["metric"], strict=True)
     names = {row: _figure(*cells) for row, cells in zip(published.index, columns, strict=True)}
     known = {row: name for row, name in names.items() if name}
-    figures = pd.DataFrame.from_dict(known, "index", columns=_FIGURE)
+    figures = pd.DataFrame.from_dict(known, "index", columns=FIGURE)
     rest = published.loc[figures.index].drop(columns=["task", "metric"])
     return rest.join(figures)
 

@@ -38,6 +38,7 @@ SETTINGS = {
     "sts": {"source": "sts", "sets": {"set": {"file": "set.tsv", "language": "en"}}},
     "word_translation": {"lexicon": "tiny", "csls_neighbours": 2},
     "probes": {"neighbours": 2, "caption_length": [3], "rarest_word": [1, 3]},
+    "significance": {"draws": 100},
 }  # fmt: skip
 SENTENCES = ["a dog", "a cat", "two dogs", "no dog"]
 SCORED = pd.DataFrame(
@@ -290,7 +291,7 @@ def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
 
     first = outputs()
     reports = {f"{task}.json" for task in TASKS}
-    assert set(first) == reports | {"tried.parquet", "images.csv"}
+    assert set(first) == reports | {"tried.parquet", "hits.csv"}
     assert outputs() == first
     assert json.loads(first["word_translation.json"]) == {
         "reason": "lexicon 'none' is not of the recipe's languages"
