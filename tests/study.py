@@ -18,6 +18,12 @@ IMAGES, PER_IMAGE = 24, 3
 LANGUAGES = ("en", "de")
 CHANCES = {"mlmme_b050": 0.05, "mlmme_b100": 0.5, "kadar_en": 0.02}
 """How probably a query of each recipe finds its candidate first."""
+CLAIM = {
+    "paper": "calixto2017", "claim": "Translations help.", "printed": "table 1: 3 against 1",
+    "measure": "sum_of_recalls", "expected": "more",
+    "compared": {n: {"row": "mlmme_b050", "against": "mlmme_b100"} for n in LANGUAGES}
+    | {"en": {"row": "mlmme_b050", "against": "kadar_en"}},
+}  # fmt: skip
 TEXT = "<script>alert('&');</script> | a_b"
 """A caption that harms a page which does not escape it."""
 
@@ -34,6 +40,7 @@ def write_study(folder):
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
     params["comparisons"] = {"beta": beta}
+    params["claims"] = {"beta": CLAIM}
     params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     params["evaluations"]["significance"]["draws"] = 2000

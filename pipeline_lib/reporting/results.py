@@ -1,7 +1,7 @@
 """All that a study has measured so far, read once for its frames, tables and page."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +10,12 @@ import pandas as pd
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import read_report, read_reports
 from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
+from pipeline_lib.reporting.claims import (
+    asked_by_claims,
+    claim_table,
+    judged,
+    reranked_figures,
+)
 from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
 from pipeline_lib.reporting.differences import Asked, Difference, Measured, differences
 from pipeline_lib.reporting.figure_tables import figure_tables
@@ -73,6 +79,12 @@ class Results:
         return Measured(single, self.hits, self.recipes, self.settings.evaluations)
 
     @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Claims of the papers with their verdicts."""
+        confidence = self.settings.evaluations.retrieval.confidence
+        return judged(self.settings.claims, self.tests, confidence)
+
+    @cached_property
     def figures(self) -> pd.DataFrame:
         """Every figure of figures.figures, with the paper and the data set of its recipe.
 
@@ -103,8 +115,12 @@ class Results:
         asked = [
             *asked_by_comparisons(self.summary, self.settings.comparisons),
             *asked_by_verdicts(self.summary),
+            *asked_by_claims(self.settings.claims),
         ]
-        return differences(asked, self.measured)
+        translators = {n: each.translator for n, each in self.settings.rerankings.items()}
+        reranked = reranked_figures(self.rerankings, translators)
+        single = pd.concat([self.measured.figures, reranked], ignore_index=True)
+        return differences(asked, replace(self.measured, figures=single))
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
@@ -129,6 +145,7 @@ class Results:
             "summary": self.summary,
             "tasks": headlines(self.figures).drop(columns=["paper", "dataset"]),
             "comparisons": self.comparisons,
+            "claims": self.claims,
             "published": self.beside_published,
         }
 
@@ -138,6 +155,7 @@ class Results:
         best = [(str(verdict.best["recipe"]), verdict.language) for verdict in self.verdicts]
         tables = [
             *figure_tables(self.figures, best),
+            claim_table(self.claims),
             *comparison_tables(self.comparisons, self.settings.comparisons),
             *published_tables(self.beside_published),
             model_table(self.recipes, self.training, self.models),

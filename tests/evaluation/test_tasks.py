@@ -257,7 +257,7 @@ def study(tmp_path, monkeypatch):
     content["recipes"] = {"tried": row}
     content["departures"] = {}
     content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}
-    content["comparisons"] = {}
+    content["comparisons"] = content["claims"] = {}
     words = {"lexicon": "none", "csls_neighbours": 2}
     content["evaluations"] = SETTINGS | {"word_translation": words}
     monkeypatch.chdir(tmp_path)

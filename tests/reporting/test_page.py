@@ -92,7 +92,7 @@ def test_page_is_well_formed_and_its_links_lead_somewhere(page):
     links = [link for link in page.attributes("href") if link != "data:,"]
     assert sorted(links) == sorted(f"#{name}" for name in ids)
     assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
-            "training", "method"} == set(ids)  # fmt: skip
+            "training", "others", "method"} == set(ids)  # fmt: skip
 
 
 def test_page_loads_nothing_and_names_no_place_or_time(page, html, study):
@@ -327,7 +327,8 @@ def test_latex_escapes_and_has_as_many_columns_as_the_table():
 
 def test_every_table_is_exported_and_bold_is_the_best(study):
     names = {path.name for path in (study / "metrics/results/tables").iterdir()}
-    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "comparison_beta"}
+    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "claims"}
+    stems.add("comparison_beta")
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
     lines = (
         (study / "metrics/results/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[4:]

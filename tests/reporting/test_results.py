@@ -234,6 +234,7 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     kinds = [kind for kind, *_ in rows]
     assert sorted(set(kinds), key=kinds.index) == [
         "sentence retrieval, exact",
+        "sentence retrieval, first",
         "sentence similarity",
         "word translation",
         "re-ranked translations",
@@ -247,6 +248,11 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     assert by_name["sentence retrieval, exact", "DPCCA"] == [
         "Rotman et al. 2018, by kadar2019, 7",
         "en→de 82.6, de→en 79.1",
+    ]
+    assert by_name["sentence retrieval, first", "AME, asymmetric"] == [
+        "mohammadshahi2019, 5",
+        "en→de R@1 51.7, en→de R@5 76.7, en→de R@10 85.1, "
+        "de→en R@1 49.1, de→en R@5 72.6, de→en R@10 80.5",
     ]
     assert by_name["word translation", "AME, symmetric"] == ["mohammadshahi2019, 1", "en→de 66.9"]
     assert by_name["re-ranked translations", "NMT + MLMME β=.25"] == [
