@@ -24,12 +24,17 @@ precisions and shares are in per cent."""
 MIXED = "mixed_pool"
 """Images that search the captions of all languages, a part of the report of retrieval."""
 
+ONE_CAPTION = "one_caption"
+"""Retrieval of one caption per image, of the same images in all languages."""
+
 TRANSLATED = "translated_queries"
 """Captions that a machine translates into a language that models read, and that query them."""
 
 RECALLS = ("r1", "r5", "r10")
 
 HEADLINES = {
+    ONE_CAPTION: ("sum_of_recalls",),
+    "consistency": ("overlap", "rank_correlation"),
     "sentence_retrieval": ("r1",),
     "sts": ("pearson", "spearman"),
     "word_translation": ("p1", "learnt"),

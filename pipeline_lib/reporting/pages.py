@@ -20,7 +20,8 @@ ROOT_STUDY = "world"
 
 OF_A_STUDY = (
     "languages", "claims", "comparison_*", "published", "published_tasks", "folds",
-    "sentence_retrieval", "sts", "word_translation", "translated_queries",
+    "one_caption", "consistency", "sentence_retrieval", "sts", "word_translation",
+    "translated_queries",
 )  # fmt: skip
 """The tables that the name of a study alone stands for."""
 

@@ -220,6 +220,11 @@ class Settings(Strict):
             return
         if translation.target_language not in row.get("languages", []):
             yield f"{where}.recipe: {chosen.recipe} does not read {translation.target_language}"
+        if translation.source_language in row.get("languages", []):
+            yield (
+                f"{where}.recipe: expected a recipe that needs a translator, found "
+                f"{chosen.recipe}, which reads {translation.source_language} itself"
+            )
         # The images of another data set may be among those that the recipe was trained on.
         if row.get("dataset") not in (translation.dataset, chosen.translation):
             yield (

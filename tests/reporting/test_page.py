@@ -395,7 +395,7 @@ def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
     scored = {"all": {"pearson": 0.5, "pearson_interval": [0.4, 0.6], "n_pairs": 1200}}
     reports = {"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}}
     assert tables({"sts": reports})["sts"].rows == [
-        ["two", "set", "1", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]
+        ["two", "set", "1", "–", "–", "–", "0.500 (0.400–0.600)", "–", "1,200"]
     ]
     assert tables({"sts": {"one": {"reason": "none"}}}) == {}
 
