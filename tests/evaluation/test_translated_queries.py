@@ -135,7 +135,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_the_paper_translates_into_the_language_of_its_english_model():
-    """Table 4b of Kim et al. 2020: each printed figure has an entry from its language to English."""
+    """Table 4b of Kim et al. 2020: each printed figure is of an entry from its language."""
     home = ROOT / "studies/multi30k"
     settings = load_settings(home / "params.yaml")
     published = read_published(home / "published.csv")
