@@ -24,14 +24,14 @@ from pipeline_lib.training.examples import join_features
 @click.command(help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
-    """Write metrics/reports/recipes/NAME/scores (TASK.json, images.csv) and data/queries."""
+    """Write metrics/reports/recipes/NAME/scores (TASK.json, hits.csv) and data/queries."""
     run = _evaluated(name)
     queries = query_table(run.ranked, run.scores)
     write_queries(queries, Path(f"data/queries/{name}.parquet"))
     reports = {task: report(run) for task, report in TASKS.items()}
     with publish(Path(f"metrics/reports/recipes/{name}/scores")) as folder:
         folder.mkdir()
-        image_hits(queries).to_csv(folder / "images.csv", index=False)
+        image_hits(queries).to_csv(folder / "hits.csv", index=False)
         for task, report in reports.items():
             write_report(report, folder / f"{task}.json")
 

@@ -18,6 +18,12 @@ IMAGES, PER_IMAGE = 24, 3
 LANGUAGES = ("en", "de")
 CHANCES = {"mlmme_b050": 0.05, "mlmme_b100": 0.5, "kadar_en": 0.02}
 """How probably a query of each recipe finds its candidate first."""
+CLAIM = {
+    "paper": "calixto2017", "claim": "Translations help.", "printed": "table 1: 3 against 1",
+    "measure": "sum_of_recalls", "expected": "more",
+    "compared": {n: {"row": "mlmme_b050", "against": "mlmme_b100"} for n in LANGUAGES}
+    | {"en": {"row": "mlmme_b050", "against": "kadar_en"}},
+}  # fmt: skip
 TEXT = "<script>alert('&');</script> | a_b"
 """A caption that harms a page which does not escape it."""
 
@@ -29,13 +35,15 @@ def write_study(folder):
     yaml = YAML(typ="safe")
     params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     machine = params["recipes"]["mlmme_machine"]
-    beta = {**machine, "dataset": "world", "pairs": "world_six"}
+    beta = {**machine, "dataset": "world", "pairs": "world_six", "seeds": [1, 2, 3]}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
     params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
     params["comparisons"] = {"beta": beta}
+    params["claims"] = {"beta": CLAIM}
     params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
+    params["evaluations"]["significance"]["draws"] = 2000
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     captions = _captions()
     write_captions(captions, folder / "data/captions/world.parquet")
@@ -90,7 +98,7 @@ def _write_recipe(folder, name, row, captions, chance, generator):
             per_seed.setdefault(str(seed), {})[language] = _scores(table)
     queries = pd.concat(tables)
     write_queries(queries, folder / f"data/queries/{name}.parquet")
-    image_hits(queries).to_csv(home / "scores/images.csv", index=False)
+    image_hits(queries).to_csv(home / "scores/hits.csv", index=False)
     pools = dict.fromkeys(row["languages"], "caption")
     absent = {"reason": "not in this test"}
     reports = {task: absent for task in ("sentence_retrieval", "word_translation", "probes")}

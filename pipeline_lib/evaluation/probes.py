@@ -37,7 +37,7 @@ def hub_counts(queries: np.ndarray, candidates: np.ndarray | None, neighbours: i
         if candidates is None:
             itself = np.arange(len(scores))
             scores[itself, start + itself] = -np.inf
-        counts += _highest(scores, neighbours).sum(axis=0)
+        counts += highest(scores, neighbours).sum(axis=0)
     return counts
 
 
@@ -62,7 +62,7 @@ def hubness(
     }
 
 
-def _highest(scores: np.ndarray, count: int) -> np.ndarray:
+def highest(scores: np.ndarray, count: int) -> np.ndarray:
     """Return which scores are the highest of their row, of equal ones the first."""
     last = np.partition(scores, -count, axis=1)[:, -count, None]
     above, equal = scores > last, scores == last

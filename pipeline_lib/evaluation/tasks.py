@@ -4,14 +4,20 @@ A recipe that a task does not concern has a report with nothing but the ``reason
 """
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 
 from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
+from pipeline_lib.evaluation.retrieval.languages import (
+    consistency,
+    one_per_image,
+    translated_alike,
+)
 from pipeline_lib.evaluation.retrieval.mixed_pool import mixed_pool_scores
-from pipeline_lib.evaluation.retrieval.pools import RankedPool, ranks_in_folds
+from pipeline_lib.evaluation.retrieval.pools import RankedPool, ranked_pool, ranks_in_folds
 from pipeline_lib.evaluation.retrieval.recalls import summarise
 from pipeline_lib.evaluation.retrieval.sentences import sentence_ranks, sentence_scores
 from pipeline_lib.evaluation.similarity.sts import cosines, overlapping, sts_scores
@@ -56,6 +62,8 @@ def retrieval_report(run: Evaluated) -> Report:
 def sentence_retrieval_report(run: Evaluated) -> Report:
     """Score retrieval of sentences between all ordered pairs of languages, by each protocol.
 
+    Exact translations are those of the same sentences in all languages, one of each image.
+
     Returns:
         ``{"per_seed": {seed: {protocol: {"en-de": scores}}}}``, where scores are those of
         :func:`sentences.sentence_scores`.
@@ -63,7 +71,9 @@ def sentence_retrieval_report(run: Evaluated) -> Report:
     captions = run.captions[run.captions["language"].isin(run.pools)]
     rows = {
         "first": captions["annotation"] == captions["language"].map(run.pools),
-        "exact": captions["annotation"] != "machine",
+        "exact": translated_alike(captions[captions["annotation"] != "machine"]).reindex(
+            captions.index, fill_value=False
+        ),
     }
 
     def score(vectors: Embeddings, protocol: str) -> Report:
@@ -82,6 +92,45 @@ def sentence_retrieval_report(run: Evaluated) -> Report:
     if not any(by_pair for found in per_seed.values() for by_pair in found.values()):
         return {"reason": "no two of the recipe's languages have sentences to compare"}
     return {"per_seed": per_seed}
+
+
+def one_caption_report(run: Evaluated) -> Report:
+    """Summarise retrieval in pools that can be compared over languages (retrieval.languages).
+
+    Returns:
+        ``{"per_seed": {seed: {language: scores}}}``, where scores are those of
+        :func:`recalls.summarise`; with several languages also ``worst``, the lowest sum of recalls.
+    """
+
+    def score(seed: int) -> Report:
+        pools = _comparable_pools(run, seed)
+        found = {name: summarise(pool.ranks, **run.bootstrap) for name, pool in pools.items()}
+        if len(found) < 2:
+            return found
+        sums = [scores["sum_of_recalls"] for scores in found.values()]
+        return {**found, "worst": {"sum_of_recalls": min(sums)}}
+
+    return _of_shared_images(run, score)
+
+
+def consistency_report(run: Evaluated) -> Report:
+    """Measure whether an image's captions find the same images in each pair of languages.
+
+    Returns:
+        ``{"per_seed": {seed: {"en-de": scores}}}``, where scores are those of
+        :func:`languages.consistency`.
+    """
+    if len(run.pools) < 2:
+        return {"reason": "the recipe has one language"}
+
+    def score(seed: int) -> Report:
+        pools = _comparable_pools(run, seed)
+        return {
+            f"{one}-{other}": consistency(pools[one], pools[other], run.scores, **run.bootstrap)
+            for one, other in combinations(pools, 2)
+        }
+
+    return _of_shared_images(run, score)
 
 
 def sts_report(run: Evaluated) -> Report:
@@ -165,6 +214,8 @@ def probe_report(run: Evaluated) -> Report:
 
 TASKS: dict[str, Callable[[Evaluated], Report]] = {
     "retrieval": retrieval_report,
+    "one_caption": one_caption_report,
+    "consistency": consistency_report,
     "sentence_retrieval": sentence_retrieval_report,
     "sts": sts_report,
     "word_translation": word_translation_report,
@@ -175,6 +226,22 @@ TASKS: dict[str, Callable[[Evaluated], Report]] = {
 
 def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Report]:
     return {str(seed): score(seed) for seed in sorted(run.embeddings)}
+
+
+def _of_shared_images(run: Evaluated, score: Callable[[int], Report]) -> Report:
+    if one_per_image(run.captions, run.pools).empty:
+        return {"reason": "no image has a caption in each of the recipe's languages"}
+    return {"per_seed": _per_seed(run, score)}
+
+
+def _comparable_pools(run: Evaluated, seed: int) -> dict[str, RankedPool]:
+    captions = one_per_image(run.captions, run.pools)
+    return {
+        language: ranked_pool(
+            run.embeddings[seed], captions[captions["language"] == language], run.scores
+        )
+        for language in run.pools
+    }
 
 
 def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:

@@ -10,7 +10,13 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.evaluation.retrieval.sentences import PROTOCOLS
-from pipeline_lib.reporting.figures import MIXED, RECALLS, TRANSLATED, retrieval_figures
+from pipeline_lib.reporting.figures import (
+    MIXED,
+    ONE_CAPTION,
+    RECALLS,
+    TRANSLATED,
+    retrieval_figures,
+)
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import Table, number
 
@@ -72,6 +78,8 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
         _both_ways("folds/"),
         figures[figures["variant"].str.startswith("folds/")],
     )
+    if ONE_CAPTION in by_task:
+        yield _one_caption_table(by_task[ONE_CAPTION])
     for task, (title, labels, columns) in _TASKS.items():
         if task in by_task:
             yield _table(task, title, labels, columns, by_task[task])
@@ -79,7 +87,7 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
         yield _mixed_table(by_task[MIXED])
     yield _hub_table(probes)
     yield _kind_table(probes, best)
-    for task in by_task.keys() - {*_TASKS, "retrieval", MIXED, "probes"}:
+    for task in by_task.keys() - {*_TASKS, "retrieval", MIXED, ONE_CAPTION, "probes"}:
         yield _plain_table(str(task), by_task[task])
 
 
@@ -92,6 +100,16 @@ def _both_ways(prefix: str, interval: bool = True) -> list[Column]:
 
 
 _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
+    "consistency": (
+        "What the captions of an image in two languages find: the share in % of the ten nearest "
+        "images that both find, and Spearman's correlation of the ranks of their own image",
+        ["recipe", "languages"],
+        [
+            Column("overlap %", "", "overlap"),
+            Column("rank correlation", "", "rank_correlation", ".3f"),
+            Column("images", "", "n_queries", ",.0f", False, False),
+        ],
+    ),
     "sentence_retrieval": (
         "Sentences that find one of the same image (first) or their own translation (exact): "
         "recalls in %",
@@ -108,7 +126,7 @@ _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
         ["recipe", "set"],
         [
             Column(f"{words}{header}", subset, metric, form, *[form == ".3f"] * 2)
-            for subset, words in (("all", ""), ("without_overlap", "unseen "))
+            for subset, words in (("without_overlap", "unseen "), ("all", ""))
             for header, metric, form in (
                 ("Pearson", "pearson", ".3f"),
                 ("Spearman", "spearman", ".3f"),
@@ -164,6 +182,19 @@ def _language_table(name: str, title: str, retrieval: pd.DataFrame) -> Table | N
     columns = [Column(language, language, _SUMS) for language in sums["item"].unique()]
     rows = sums.assign(variant=sums["item"], item="")
     return _table(name, title, ["recipe"], columns, rows)
+
+
+def _one_caption_table(figures: pd.DataFrame) -> Table | None:
+    """Return the sums of recalls over one caption of the same images, by language."""
+    sums = figures[figures["metric"] == _SUMS]
+    languages = [name for name in sums["item"].unique() if name != "worst"]
+    columns = [Column(name, name, _SUMS, ranked=False) for name in [*languages, "worst"]]
+    title = (
+        "One caption per image, of the images that all languages of a recipe have, the same "
+        "sentence where it is translated: languages can be compared. Sum of recalls in %"
+    )
+    rows = sums.assign(variant=sums["item"], item="")
+    return _table(ONE_CAPTION, title, ["recipe"], columns, rows)
 
 
 def _mixed_table(figures: pd.DataFrame) -> Table | None:

@@ -12,13 +12,20 @@ KEY = ["recipe", "task", "item", "variant", "metric"]
 ``variant`` is the way to the metric below it in the report, such as ``image_to_text``, ``exact`` or
 ``folds/text_to_image``, empty where there is none."""
 
+FIGURE = KEY[1:]
+"""What names a figure of every recipe."""
+
 COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries"]
 """``value`` is the mean over ``seeds``, ``sd`` its standard deviation (empty for one seed), ``low``
-and ``high`` the means of the seeds' bounds, ``queries`` the number of queries or pairs. Recalls,
+and ``high`` the means of the single models' bounds over units, ``queries`` the number of queries or
+pairs (intervals.over_seeds makes them bounds of the mean). Recalls,
 precisions and shares are in per cent."""
 
 MIXED = "mixed_pool"
 """Images that search the captions of all languages, a part of the report of retrieval."""
+
+ONE_CAPTION = "one_caption"
+"""Retrieval of one caption per image, of the same images in all languages."""
 
 TRANSLATED = "translated_queries"
 """Captions that a machine translates into a language that models read, and that query them."""
@@ -26,6 +33,8 @@ TRANSLATED = "translated_queries"
 RECALLS = ("r1", "r5", "r10")
 
 HEADLINES = {
+    ONE_CAPTION: ("sum_of_recalls",),
+    "consistency": ("overlap", "rank_correlation"),
     "sentence_retrieval": ("r1",),
     "sts": ("pearson", "spearman"),
     "word_translation": ("p1", "learnt"),

@@ -19,8 +19,9 @@ ROOT_STUDY = "world"
 """The study whose folder is the project's root."""
 
 OF_A_STUDY = (
-    "languages", "comparison_*", "published", "published_tasks", "folds", "sentence_retrieval",
-    "sts", "word_translation", "translated_queries",
+    "languages", "claims", "comparison_*", "published", "published_tasks", "folds",
+    "one_caption", "consistency", "sentence_retrieval", "sts", "word_translation",
+    "translated_queries",
 )  # fmt: skip
 """The tables that the name of a study alone stands for."""
 

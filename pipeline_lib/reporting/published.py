@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.reporting.figures import KEY, RECALLS, TRANSLATED
+from pipeline_lib.reporting.figures import FIGURE, KEY, RECALLS, TRANSLATED
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import NOTHING, Table, number
 
@@ -24,13 +24,12 @@ WAYS = {"i2t": "image_to_text", "t2i": "text_to_image"}
 
 _WORDS = {
     "sentence_retrieval": "sentence retrieval, exact",
+    "caption_retrieval": "sentence retrieval, first",
     "sts": "sentence similarity",
     "word_translation": "word translation",
     "reranking": "re-ranked translations",
 }
 """Tasks that papers print on other data than ours, as :func:`printed_table` names them."""
-
-_FIGURE = KEY[1:]
 
 
 def read_published(path: Path) -> pd.DataFrame:
@@ -116,7 +115,7 @@ def _task_table(joined: pd.DataFrame) -> Table | None:
     rows = []
     for _, row in joined.iterrows():
         form = ".3f" if row["task"] == "sts" else ".1f"
-        metric = f" {_words(row['metric'])}" if row["variant"].startswith("folds/") else ""
+        metric = f" {_words(row['metric'])}" if row["metric"] in RECALLS else ""
         words = [row["task"], row["item"], row["variant"] + metric]
         cells = [number(row[name], form) for name in ("value", "published")]
         cells.append(number(row["difference"], f"+{form}"))
@@ -164,7 +163,8 @@ def _cell(line: pd.Series) -> str:
         return f"sts{line['metric'].removeprefix('sts_pearson_')} {line['value']:.3f}"
     if line["task"] == "reranking":
         return f"{line['metric'].upper()} {line['value']:.1f}"
-    return f"{line['language'].replace('-', '→')} {line['value']:.1f}"
+    recall = f" {_words(line['metric'])}" if line["task"] == "caption_retrieval" else ""
+    return f"{line['language'].replace('-', '→')}{recall} {line['value']:.1f}"
 
 
 def _named_as_ours(published: pd.DataFrame) -> pd.DataFrame:
@@ -172,7 +172,7 @@ def _named_as_ours(published: pd.DataFrame) -> pd.DataFrame:
     columns = zip(published["task"], published["language"], published["metric"], strict=True)
     names = {row: _figure(*cells) for row, cells in zip(published.index, columns, strict=True)}
     known = {row: name for row, name in names.items() if name}
-    figures = pd.DataFrame.from_dict(known, "index", columns=_FIGURE)
+    figures = pd.DataFrame.from_dict(known, "index", columns=FIGURE)
     rest = published.loc[figures.index].drop(columns=["task", "metric"])
     return rest.join(figures)
 
@@ -188,6 +188,8 @@ def _figure(task: str, language: str, metric: str) -> tuple[str, str, str, str] 
         return task, language, "", metric
     if task == "sentence_retrieval":  # ``exact_r1``
         return task, language, way, score
+    if task == "caption_retrieval":  # Mohammadshahi et al. 2019, table 5: any of the image is right
+        return "sentence_retrieval", language, "first", metric
     if task == "sts":  # ``sts_pearson_2014``
         score, year = score.split("_")
         return task, f"sts{year}", "all", score

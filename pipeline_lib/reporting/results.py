@@ -1,7 +1,7 @@
 """All that a study has measured so far, read once for its frames, tables and page."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,9 +10,17 @@ import pandas as pd
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import read_report, read_reports
 from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
-from pipeline_lib.reporting.comparisons import compare, comparison_tables
+from pipeline_lib.reporting.claims import (
+    asked_by_claims,
+    claim_table,
+    judged,
+    reranked_figures,
+)
+from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
+from pipeline_lib.reporting.differences import Asked, Difference, Measured, differences
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import Reports, figures, headlines
+from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.reporting.published import beside_published, published_tables, read_published
 from pipeline_lib.reporting.study_tables import (
     model_table,
@@ -22,7 +30,7 @@ from pipeline_lib.reporting.study_tables import (
 )
 from pipeline_lib.reporting.summary import summary_table
 from pipeline_lib.reporting.table import Table
-from pipeline_lib.reporting.verdicts import Verdict, verdicts
+from pipeline_lib.reporting.verdicts import Verdict, asked_by_verdicts, verdicts
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
 
@@ -44,7 +52,7 @@ class Results:
         rerankings: Report by re-ranking.
         translated_queries: Report by entry of this section.
         published: What papers print (published.read_published).
-        hits: Of every image, by recipe (hits.HITS).
+        hits: Of every seed and image (hits.HITS), by recipe; those of older reports are not stored.
     """
 
     settings: Settings
@@ -65,9 +73,24 @@ class Results:
         return {name: self.settings.recipe(name) for name in self.settings.recipes if name in ran}
 
     @cached_property
+    def measured(self) -> Measured:
+        """What tests and intervals are made of."""
+        single = figures(self.tasks, self.translated_queries.values())
+        return Measured(single, self.hits, self.recipes, self.settings.evaluations)
+
+    @cached_property
+    def claims(self) -> pd.DataFrame:
+        """Claims of the papers with their verdicts."""
+        confidence = self.settings.evaluations.retrieval.confidence
+        return judged(self.settings.claims, self.tests, confidence)
+
+    @cached_property
     def figures(self) -> pd.DataFrame:
-        """Every figure of figures.figures, with the paper and the data set of its recipe."""
-        table = figures(self.tasks, self.translated_queries.values())
+        """Every figure of figures.figures, with the paper and the data set of its recipe.
+
+        Intervals are those of intervals.over_seeds.
+        """
+        table = over_seeds(self.measured)
         papers = {name: recipe.paper for name, recipe in self.recipes.items()}
         datasets = {name: self._scored_on(name) for name in self.recipes}
         return table.assign(
@@ -87,12 +110,22 @@ class Results:
         return summary_table(self.figures)
 
     @cached_property
+    def tests(self) -> dict[Asked, Difference]:
+        """All tests of the study, corrected for their number."""
+        asked = [
+            *asked_by_comparisons(self.summary, self.settings.comparisons),
+            *asked_by_verdicts(self.summary),
+            *asked_by_claims(self.settings.claims),
+        ]
+        translators = {n: each.translator for n, each in self.settings.rerankings.items()}
+        reranked = reranked_figures(self.rerankings, translators)
+        single = pd.concat([self.measured.figures, reranked], ignore_index=True)
+        return differences(asked, replace(self.measured, figures=single))
+
+    @cached_property
     def comparisons(self) -> pd.DataFrame:
         """Recipes against the baselines of the study's questions."""
-        settings = self.settings
-        return compare(
-            self.summary, self.hits, settings.comparisons, settings.evaluations.retrieval
-        )
+        return compare(self.summary, self.tests, self.settings.comparisons)
 
     @cached_property
     def beside_published(self) -> pd.DataFrame:
@@ -102,7 +135,8 @@ class Results:
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """Who is best in each language."""
-        return verdicts(self.summary, self.hits, self.settings.evaluations.retrieval)
+        confidence = self.settings.evaluations.retrieval.confidence
+        return verdicts(self.summary, self.tests, confidence)
 
     @cached_property
     def frames(self) -> dict[str, pd.DataFrame]:
@@ -111,6 +145,7 @@ class Results:
             "summary": self.summary,
             "tasks": headlines(self.figures).drop(columns=["paper", "dataset"]),
             "comparisons": self.comparisons,
+            "claims": self.claims,
             "published": self.beside_published,
         }
 
@@ -120,6 +155,7 @@ class Results:
         best = [(str(verdict.best["recipe"]), verdict.language) for verdict in self.verdicts]
         tables = [
             *figure_tables(self.figures, best),
+            claim_table(self.claims),
             *comparison_tables(self.comparisons, self.settings.comparisons),
             *published_tables(self.beside_published),
             model_table(self.recipes, self.training, self.models),
@@ -156,7 +192,7 @@ def read_results(settings: Settings) -> Results:
         rerankings=read_reports(Path("metrics/reports/rerankings")),
         translated_queries=read_reports(Path("metrics/reports/translated_queries")),
         published=read_published(Path("published.csv")),
-        hits=of_recipes("scores/images.csv", read_hits),
+        hits=of_recipes("scores/hits.csv", read_hits),
     )
     raise_problems("metrics/reports/recipes", _disagreements(results))
     return results
@@ -166,10 +202,11 @@ def _disagreements(results: Results) -> Iterator[str]:
     """Yield each recipe and language whose images do not add up to its score."""
     for _, row in results.summary[results.summary["recipe"].isin(results.hits)].iterrows():
         name, language, scored = (row[k] for k in ("recipe", "language", "sum_of_recalls"))
-        added = image_contributions(results.hits[name], language).sum()
+        own = image_contributions(results.hits[name], language)
+        added = own.sum() / max(len(own), 1)
         if abs(added - scored) > _ROUNDING:
             yield (
-                f"{name}/scores/images.csv: expected hits in {language} that give the sum of "
+                f"{name}/scores/hits.csv: expected hits in {language} that give the sum of "
                 f"recalls of retrieval.json, {scored:.2f}; found {added:.2f}. Run dvc repro "
                 f"evaluate@{name}."
             )

@@ -1,13 +1,14 @@
-"""Who is best in each language and by how much, with a paired test against the runner-up."""
+"""Who is best in each language and by how much, with a test against the runner-up."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
 
 import pandas as pd
 
 from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS
-from pipeline_lib.reporting.comparisons import Difference, Hits, difference, p_value, signed
-from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.reporting.comparisons import p_value, signed
+from pipeline_lib.reporting.differences import Asked, Difference
 
 LANGUAGES = {
     "cs": "Czech", "de": "German", "en": "English", "fr": "French", "ja": "Japanese",
@@ -23,13 +24,15 @@ class Lead:
     Attributes:
         second: Name of the second.
         points: Difference of the sums of recalls.
-        test: The same, paired over images; None if either has no hits per image.
-        certain: Whether the interval excludes none and the test rejects chance at its level.
+        test: The same, over seeds and photos; None where it was not tested.
+        untested: Why there is no test.
+        certain: Whether the test rejects chance at the study's level, corrected for all its tests.
     """
 
     second: str
     points: float
     test: Difference | None
+    untested: str
     certain: bool
 
 
@@ -53,24 +56,45 @@ class Verdict:
         return self.ranking.iloc[0]
 
 
-def verdicts(summary: pd.DataFrame, hits: Hits, settings: RetrievalEvaluation) -> list[Verdict]:
+def asked_by_verdicts(summary: pd.DataFrame) -> Iterator[Asked]:
+    """Yield the comparison of the best recipe of every pool with the second."""
+    for language, ranked in _rankings(summary):
+        if len(ranked) > 1:
+            yield _first_two(ranked, language)
+
+
+def verdicts(
+    summary: pd.DataFrame, tests: Mapping[Asked, Difference], confidence: float
+) -> list[Verdict]:
     """Find the best recipe of every pool by the sum of recalls.
 
     Args:
         summary: Of summary.summary_table, with the ``dataset`` that each recipe is scored on.
-        hits: Of every image (hits.HITS), by recipe.
-        settings: Bootstrap settings; there are as many permutations as resamples.
+        tests: Of differences.differences, all of :func:`asked_by_verdicts` among them.
+        confidence: Level of the study, such as 0.95.
 
     Returns:
         One verdict per data set and language, in the order of the summary.
     """
-    found = []
+    return [
+        Verdict(
+            language,
+            ranked,
+            _lead(tests[_first_two(ranked, language)], ranked, confidence)
+            if len(ranked) > 1
+            else None,
+        )
+        for language, ranked in _rankings(summary)
+    ]
+
+
+def _rankings(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for (_, language), rows in summary.groupby(["dataset", "language"], sort=False):
-        ranked = rows.sort_values("sum_of_recalls", ascending=False, kind="stable")
-        first_two = [row for _, row in ranked.head(2).iterrows()]
-        lead = _lead(*first_two, str(language), hits, settings) if len(ranked) > 1 else None
-        found.append(Verdict(str(language), ranked, lead))
-    return found
+        yield str(language), rows.sort_values("sum_of_recalls", ascending=False, kind="stable")
+
+
+def _first_two(ranked: pd.DataFrame, language: str) -> Asked:
+    return Asked.sums(*ranked["recipe"].head(2), language)
 
 
 def evidence(verdict: Verdict, confidence: float) -> str:
@@ -80,10 +104,10 @@ def evidence(verdict: Verdict, confidence: float) -> str:
         low, high = best["sum_of_recalls_low"], best["sum_of_recalls_high"]
         found = f"{level} {low:.1f} to {high:.1f}"
     elif lead.test is None:
-        found = "no hits per image to test the lead with"
+        found = lead.untested
     else:
         low, high = (signed(bound) for bound in (lead.test.low, lead.test.high))
-        found = f"{level} of the lead {low} to {high}, {_p(lead.test.p)}"
+        found = f"{level} of the lead {low} to {high}, {_p(lead.test.holm)} after correction"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
     return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
 
@@ -96,15 +120,11 @@ def chance(images: int, captions: int) -> float:
     return 100 * (len(CUTOFFS) - misses + sum(min(k / images, 1) for k in CUTOFFS))
 
 
-def _lead(
-    best: pd.Series, second: pd.Series, language: str, hits: Hits, settings: RetrievalEvaluation
-) -> Lead:
-    names = [str(row["recipe"]) for row in (best, second)]
-    points = float(best["sum_of_recalls"] - second["sum_of_recalls"])
-    test = difference(*names, hits, language, settings)
-    # Near the edge the bootstrap and the randomisation disagree: both must be convinced.
-    certain = test is not None and test.low > 0 and test.p <= 1 - settings.confidence
-    return Lead(names[1], points, test, certain)
+def _lead(found: Difference, ranked: pd.DataFrame, confidence: float) -> Lead:
+    certain = found.difference > 0 and found.holm <= 1 - confidence
+    test = None if found.untested else found
+    second = str(ranked["recipe"].iloc[1])
+    return Lead(second, found.difference, test, found.untested, certain)
 
 
 def _p(value: float) -> str:

@@ -12,7 +12,8 @@ class RetrievalEvaluation(Strict):
 
     Attributes:
         split: Whose images and captions are embedded.
-        bootstrap_samples: Draws of the images, or of another unit; and permutations of a test.
+        bootstrap_samples: Draws of the images, or of another unit, for one model's intervals; and
+            permutations of a test of translations.
         confidence: Level of the intervals.
         seed: Of draws and permutations.
         fold_images: Larger pools are also ranked in folds of about so many images, as COCO's 5,000
@@ -81,6 +82,17 @@ class ProbeEvaluation(Strict):
     rarest_word: list[Count]
 
 
+class Significance(Strict):
+    """Intervals of means over seeds, and tests of two recipes.
+
+    Attributes:
+        draws: Of seeds and images together. The correction for many tests multiplies the smallest
+            p, which is 1 / draws.
+    """
+
+    draws: Count
+
+
 class Comparison(Strict):
     """Recipes that answer one question, tested against a baseline on the queries they share.
 
@@ -102,3 +114,9 @@ class Evaluations(Strict):
     sts: StsEvaluation
     word_translation: WordTranslationEvaluation
     probes: ProbeEvaluation
+    significance: Significance
+
+    @property
+    def drawn(self) -> dict[str, float]:
+        """The arguments of every function that draws seeds and images."""
+        return {**self.retrieval.bootstrap, "resamples": self.significance.draws}

@@ -4,12 +4,14 @@ YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
 from pathlib import Path
 from typing import get_args
 
 from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 
+from pipeline_lib.settings.claims import MEASURES, Claim
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.images import Extractor
@@ -62,6 +64,7 @@ class Settings(Strict):
     pools: dict[Language, Annotation]
     evaluations: Evaluations
     comparisons: dict[Name, Comparison]
+    claims: dict[Name, Claim]
     rerankings: dict[Name, Reranking]
     translated_queries: dict[Name, TranslatedQueries]
     papers: dict[str, dict[str, object]]
@@ -122,6 +125,8 @@ class Settings(Strict):
         ):
             yield from _unknown(f"evaluations.{key}", names, known)
         yield from self._comparison_problems()
+        for name, claim in self.claims.items():
+            yield from self._claim_problems(f"claims.{name}", claim)
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():
@@ -129,6 +134,29 @@ class Settings(Strict):
             yield from _unknown(where, [comparison.baseline, *members], self.recipes)
             if comparison.baseline in members:
                 yield f"{where}.recipes: expected others than the baseline, found it among them"
+
+    def _claim_problems(self, where: str, claim: Claim) -> Iterator[str]:
+        yield from _unknown(f"{where}.paper", [claim.paper], self.papers)
+        reranked = MEASURES[claim.measure].task == "reranking"
+        known = [*self.rerankings, *self.translators] if reranked else self.recipes
+        for item, compared in claim.compared.items():
+            place, names = f"{where}.compared.{item}", [compared.row, compared.against]
+            yield from _unknown(place, names, known)
+            if reranked:
+                yield from _unknown(place, [item], [compared.row])
+                continue
+            for name in [name for name in names if name in self.recipes]:
+                yield from _unknown(f"{place}: {name}", [item], self._measured(claim, name))
+
+    def _measured(self, claim: Claim, recipe: str) -> list[str]:
+        """Return what a measure is of, in the figures of a recipe."""
+        languages = self.recipes[recipe].get("languages", [])
+        task = MEASURES[claim.measure].task
+        if task == "retrieval":
+            return languages
+        if task == "sts":
+            return [n for n, own in self.evaluations.sts.sets.items() if own.language in languages]
+        return ["-".join(pair) for pair in permutations(languages, 2)]
 
     def _translation_problems(self) -> Iterator[str]:
         for name, recipe in self.translators.items():
@@ -195,6 +223,11 @@ class Settings(Strict):
             return
         if translation.target_language not in row.get("languages", []):
             yield f"{where}.recipe: {chosen.recipe} does not read {translation.target_language}"
+        if translation.source_language in row.get("languages", []):
+            yield (
+                f"{where}.recipe: expected a recipe that needs a translator, found "
+                f"{chosen.recipe}, which reads {translation.source_language} itself"
+            )
         # The images of another data set may be among those that the recipe was trained on.
         if row.get("dataset") not in (translation.dataset, chosen.translation):
             yield (

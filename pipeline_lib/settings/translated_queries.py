@@ -4,7 +4,9 @@ from pipeline_lib.settings.strict import Name, Strict
 
 
 class TranslatedQueries(Strict):
-    """Table 4b of Kim et al. 2020: captions translated into the language of a model query it.
+    """Captions translated from a language that a model does not read query it.
+
+    In table 4b of Kim et al. 2020 the model reads English alone.
 
     Attributes:
         recipe: Recipe whose models are queried.

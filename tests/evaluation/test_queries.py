@@ -11,7 +11,7 @@ from pipeline_lib.evaluation.retrieval.hits import (
     HITS,
     image_contributions,
     image_hits,
-    paired_p,
+    pool_of,
     read_hits,
 )
 from pipeline_lib.evaluation.retrieval.pools import rank_pools, ranks_in_folds
@@ -125,49 +125,72 @@ def test_a_pool_of_one_image_has_no_wrong_candidate(tmp_path):
 
 
 def test_contributions_of_images_add_up_to_the_sum_of_recalls():
-    pool, table = found(1)
-    scores = summarise(pool.ranks, resamples=10, confidence=0.9, seed=0)
-    again = pd.concat([table, table.assign(seed=2)])
-    for queries in (table, again):
-        contributions = image_contributions(image_hits(queries), "en")
-        assert contributions.sum() == pytest.approx(scores["sum_of_recalls"])
-        assert sorted(contributions.index) == sorted(pool.image_ids)
-    assert image_contributions(image_hits(table), "de").empty
+    (pool, table), (other, noisy) = found(1), found(1, noise=2.0)
+    hits = image_hits(pd.concat([noisy.assign(seed=2), table]))
+    contributions = image_contributions(hits, "en")
+    assert contributions.shape == (2, len(pool.image_ids))
+    for row, ranked in zip(contributions, (pool, other), strict=True):
+        scores = summarise(ranked.ranks, resamples=10, confidence=0.9, seed=0)
+        assert row.sum() == pytest.approx(scores["sum_of_recalls"])
+    assert image_contributions(hits, "de").shape == (0, 0)
 
 
 def test_hits_are_counted_one_query_at_a_time_and_read_back(tmp_path):
     _, table = found(1)
     both = pd.concat([table, found(1, noise=2.0)[1].assign(seed=2), table.assign(language="nan")])
-    hits = image_hits(both)
+    hits = image_hits(both.sample(frac=1, random_state=0))
     assert list(hits) == HITS
-    hits.to_csv(tmp_path / "images.csv", index=False)
-    pd.testing.assert_frame_equal(read_hits(tmp_path / "images.csv"), hits, check_dtype=False)
+    assert list(zip(hits["language"], hits["seed"], strict=True)) == [
+        ("en", 1),
+        ("en", 2),
+        ("nan", 1),
+    ]
+    hits.to_csv(tmp_path / "hits.csv", index=False)
+    pd.testing.assert_frame_equal(read_hits(tmp_path / "hits.csv"), hits, check_dtype=False)
     for _, row in hits.iterrows():
-        asked = both[(both["image_id"] == row["image_id"]) & (both["language"] == row["language"])]
-        seeds = 2 if row["language"] == "en" else 1
-        assert row["seeds"] == seeds
+        asked = both[(both["seed"] == row["seed"]) & (both["language"] == row["language"])]
+        images = sorted(asked["image_id"].unique())
+        assert row["captions"] == (asked["direction"] == "text_to_image").sum()
         for way in ("image_to_text", "text_to_image"):
-            ranks = asked.loc[asked["direction"] == way, "rank"]
-            assert row[way] == sum((r <= 1) + (r <= 5) + (r <= 10) for r in ranks)
-        assert row["captions"] * seeds == (asked["direction"] == "text_to_image").sum()
+            width = len(row[way]) // len(images)
+            for place, image in enumerate(images):
+                own = (asked["image_id"] == image) & (asked["direction"] == way)
+                right = sum((r <= 1) + (r <= 5) + (r <= 10) for r in asked.loc[own, "rank"])
+                assert int(row[way][width * place : width * (place + 1)], 16) == right
 
 
-def test_paired_test_sees_a_worse_space_and_no_difference_to_itself():
-    _, table = found(1, noise=0.3)
-    _, worse = found(1, noise=3.0)
-    table, worse = image_hits(table), image_hits(worse)
-    assert paired_p(table, table, "en", 500, 0) == 1
-    p = paired_p(table, worse, "en", 500, 0)
-    assert p == pytest.approx(1 / 501)
-    assert paired_p(worse, table, "en", 500, 0) == p
+def test_an_image_of_many_captions_takes_more_digits():
+    rows = [("a", "image_to_text", "a"), *(("a", "text_to_image", f"a{n}") for n in range(6))]
+    rows += [("b", "image_to_text", "b"), ("b", "text_to_image", "b0")]
+    table = pd.DataFrame(rows, columns=["image_id", "direction", "query_id"])
+    hits = image_hits(table.assign(seed=1, language="en", rank=1))
+    assert hits["text_to_image"].tolist() == ["1203"]
+    np.testing.assert_allclose(
+        image_contributions(hits, "en"), [[300 / 2 + 1800 / 7, 300 / 2 + 300 / 7]]
+    )
 
 
-def test_recipes_with_other_queries_are_not_compared():
+def test_hits_of_1000_images_and_three_seeds_stay_small():
+    images = [f"flickr8k:{n}" for n in range(1000)]
+    rows = [(i, "image_to_text", i) for i in images]
+    rows += [(i, "text_to_image", f"{i}/{n}") for i in images for n in range(5)]
+    one = pd.DataFrame(rows, columns=["image_id", "direction", "query_id"])
+    table = pd.concat([one.assign(seed=seed) for seed in (1, 2, 3)])
+    table["rank"] = np.random.default_rng(0).integers(1, 20, len(table))
+    both = pd.concat([table.assign(language="en"), table.assign(language="de")])
+    assert len(image_hits(both).to_csv(index=False)) < 13_000
+
+
+def test_pools_are_told_apart_by_their_queries():
     _, table = found(1)
-    fewer = image_hits(table[table["query_id"] != "c3"])
-    table = image_hits(table)
-    assert np.isnan(paired_p(table, fewer, "en", 100, 0))
-    assert np.isnan(paired_p(table, table, "de", 100, 0))
+    other = table["image_id"].where(table["image_id"] != table["image_id"].iloc[0], "new")
+    digests = {
+        pool_of(image_hits(queries), "en")
+        for queries in (table, table[table["query_id"] != "c3"], table.assign(image_id=other))
+    }
+    assert len(digests) == 3
+    assert pool_of(image_hits(table.assign(rank=9)), "en") == pool_of(image_hits(table), "en")
+    assert pool_of(image_hits(table), "de") is None
 
 
 def test_queries_round_trip_and_bad_ones_are_refused(tmp_path):

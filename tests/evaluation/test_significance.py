@@ -11,8 +11,9 @@ from pipeline_lib.evaluation.significance import (
     bootstrap_interval,
     bootstrap_ratios,
     bootstrap_totals,
-    paired_test,
+    holm,
     randomisation_test,
+    sign_flipped_totals,
 )
 
 
@@ -66,61 +67,20 @@ def test_images_without_a_query_are_refused():
         bootstrap_ratios(np.ones((2, 1)), np.ones((3, 1)), 10, 0)
 
 
-def test_identical_recipes_have_p_one():
-    hits = np.arange(100) % 3 == 0
-    assert paired_test(hits, hits.copy(), np.arange(100) // 5, 999, 0) == 1
+def test_signs_are_tossed_unit_by_unit():
+    values = np.array([[1.0, 10], [2, 20], [4, 40]])
+    totals = sign_flipped_totals(values, 4000, 0)
+    np.testing.assert_array_equal(totals[:, 1], 10 * totals[:, 0])
+    found, count = np.unique(totals[:, 0], return_counts=True)
+    assert found.tolist() == [-7, -5, -3, -1, 1, 3, 5, 7]
+    np.testing.assert_allclose(count / 4000, 1 / 8, atol=0.02)
 
 
-def test_clear_difference_has_the_smallest_p():
-    hits = np.ones(300, bool)
-    assert paired_test(hits, ~hits, np.arange(300), 999, 0) == pytest.approx(1 / 1000)
-
-
-@pytest.mark.parametrize(("wins", "losses"), [(5, 1), (7, 2), (6, 6)])
-def test_p_matches_the_exact_sign_test(wins, losses):
-    """One query per image: the randomisation test is the two-sided sign test."""
-    a = np.array([1] * wins + [0] * losses + [1] * 10, bool)
-    b = np.array([0] * wins + [1] * losses + [1] * 10, bool)
-    tosses = np.array(list(product([-1, 1], repeat=wins + losses))).sum(axis=1)
-    exact = (abs(tosses) >= abs(wins - losses)).mean()
-    assert paired_test(a, b, np.arange(len(a)), 20_000, 0) == pytest.approx(exact, abs=0.012)
-
-
-def test_p_matches_enumeration_over_images_with_several_captions():
-    generator = np.random.default_rng(6)
-    image = np.repeat([40, 7, 19, 3, 88, 21, 5, 60], [1, 5, 5, 2, 5, 4, 5, 5])
-    a, b = generator.random(32) < 0.7, generator.random(32) < 0.3
-    difference = [a[image == i].sum() - float(b[image == i].sum()) for i in set(image)]
-    tosses = np.array(list(product([-1, 1], repeat=8))) @ difference
-    exact = (abs(tosses) >= abs(sum(difference))).mean()
-    assert 0.01 < exact < 0.5
-    order = generator.permutation(32)
-    found = paired_test(a[order], b[order], image[order], 20_000, 0)
-    assert found == pytest.approx(exact, abs=0.012)
-
-
-def p_without_a_difference(query_image, image):
-    """Test 500 pairs of recipes that differ by chance, and whose hits come image by image."""
-    generator = np.random.default_rng(7)
-    draws = [(generator.random((2, 60)) < 0.5)[:, image] for _ in range(500)]
-    return np.array([paired_test(*hits, query_image, 199, i) for i, hits in enumerate(draws)])
-
-
-def test_p_is_uniform_when_recipes_differ_by_chance_only():
-    image = np.repeat(np.arange(60), np.arange(60) % 9 + 1)
-    p = p_without_a_difference(image, image)
-    for level in (0.1, 0.25, 0.5, 0.75):
-        assert (p <= level).mean() == pytest.approx(level, abs=0.06)
-    captions_as_units = p_without_a_difference(np.arange(len(image)), image)
-    assert (captions_as_units <= 0.1).mean() > 0.3, "these draws do not need images as units"
-
-
-def test_arguments_of_unequal_length_and_ranks_in_place_of_hits_are_refused():
-    hits = np.ones(4, bool)
-    with pytest.raises(ValueError, match=r"\(4,\), \(3,\) and \(4,\)"):
-        paired_test(hits, hits[:3], np.arange(4), 99, 0)
-    with pytest.raises(ValueError, match="expected boolean hits, found int64"):
-        paired_test(np.arange(4), hits, np.arange(4), 99, 0)
+def test_holm_corrects_as_its_paper_does():
+    # Holm 1979: the smallest of n by n, the next by n - 1; none below the one before it.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.9]) == [1, 1]
+    assert holm([]) == []
 
 
 def ratio(totals):

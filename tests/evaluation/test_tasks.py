@@ -38,6 +38,7 @@ SETTINGS = {
     "sts": {"source": "sts", "sets": {"set": {"file": "set.tsv", "language": "en"}}},
     "word_translation": {"lexicon": "tiny", "csls_neighbours": 2},
     "probes": {"neighbours": 2, "caption_length": [3], "rarest_word": [1, 3]},
+    "significance": {"draws": 100},
 }  # fmt: skip
 SENTENCES = ["a dog", "a cat", "two dogs", "no dog"]
 SCORED = pd.DataFrame(
@@ -160,9 +161,9 @@ def test_exact_translations_need_sources_and_protocols_stand_apart():
     made.captions.loc[german, "annotation"] = "translation"
     found = TASKS["sentence_retrieval"](made)["per_seed"]["1"]
     assert found["first"] == {}  # the pools hold captions, not translations
-    # Both captions of an image have one vector: each translation ties with its sibling.
-    assert found["exact"]["en-de"]["n_queries"] == 2 * tiny.IMAGES
-    assert (found["exact"]["en-de"]["r1"], found["exact"]["en-de"]["r5"]) == (0, 100)
+    # One sentence of each image is compared.
+    assert found["exact"]["en-de"]["n_queries"] == tiny.IMAGES
+    assert found["exact"]["en-de"]["r1"] == 100
 
 
 def test_similarity_is_of_the_sentences_of_a_pair_and_overlap_of_training_captions():
@@ -256,7 +257,7 @@ def study(tmp_path, monkeypatch):
     content["recipes"] = {"tried": row}
     content["departures"] = {}
     content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}
-    content["comparisons"] = {}
+    content["comparisons"] = content["claims"] = {}
     words = {"lexicon": "none", "csls_neighbours": 2}
     content["evaluations"] = SETTINGS | {"word_translation": words}
     monkeypatch.chdir(tmp_path)
@@ -290,7 +291,7 @@ def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
 
     first = outputs()
     reports = {f"{task}.json" for task in TASKS}
-    assert set(first) == reports | {"tried.parquet", "images.csv"}
+    assert set(first) == reports | {"tried.parquet", "hits.csv"}
     assert outputs() == first
     assert json.loads(first["word_translation.json"]) == {
         "reason": "lexicon 'none' is not of the recipe's languages"

@@ -18,6 +18,7 @@ from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_images
 from pipeline_lib.evaluation.retrieval.recalls import retrieval_scores
+from pipeline_lib.reporting.published import read_published
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
@@ -115,6 +116,7 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
     right = content["translated_queries"]["world_en_to_de"]
     content["translated_queries"] = {
         "reads_english": {**right, "recipe": "kadar_en"},
+        "reads_both": {**right, "recipe": "kadar_en_de_translated_c2c"},
         "nobody": {**right, "recipe": "none_such", "features": "none_such"},
     }
     shutil.copy(ROOT / "papers.yaml", tmp_path)
@@ -124,7 +126,25 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
         load_settings(path)
     for text in (
         "translated_queries.reads_english.recipe: kadar_en does not read de",
+        "translated_queries.reads_both.recipe: expected a recipe that needs a translator, found "
+        "kadar_en_de_translated_c2c, which reads en itself",
         "translated_queries.nobody.recipe: nothing is called 'none_such'",
         "translated_queries.nobody.features: nothing is called 'none_such'",
     ):
         assert text in str(error.value)
+
+
+def test_the_paper_translates_into_the_language_of_its_english_model():
+    """Table 4b of Kim et al. 2020: each printed figure is of an entry from its language."""
+    home = ROOT / "studies/multi30k"
+    settings = load_settings(home / "params.yaml")
+    published = read_published(home / "published.csv")
+    printed = published[published["task"] == "translated_queries"]
+    entries = {
+        (chosen.recipe, settings.translations[chosen.translation].source_language)
+        for chosen in settings.translated_queries.values()
+        if settings.translations[chosen.translation].target_language == "en"
+    }
+    assert entries == set(zip(printed["recipe"], printed["language"], strict=True))
+    for recipe, _ in entries:
+        assert settings.recipe(recipe).languages == ["en"]

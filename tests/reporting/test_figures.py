@@ -172,7 +172,7 @@ def test_the_table_shows_what_ran_and_what_its_figures_quote(table, published):
     assert rows["two", "retrieval"][1] == "folds/text to image R@5"
     assert rows["Old", "sentence retrieval"] == [
         "en-de",
-        "exact",
+        "exact R@1",
         "Rotman et al. 2018, by kadar2019, table 7",
         "–",
         "85.5",

@@ -20,7 +20,7 @@ from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval.hits import read_hits
-from pipeline_lib.reporting.comparisons import Difference
+from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
 from pipeline_lib.reporting.page.charts import mean_recall_sum, word_translation_charts
@@ -28,7 +28,7 @@ from pipeline_lib.reporting.page.gallery import queries_each, spread
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
-from pipeline_lib.reporting.verdicts import chance, verdicts
+from pipeline_lib.reporting.verdicts import chance, evidence, verdicts
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
@@ -92,7 +92,7 @@ def test_page_is_well_formed_and_its_links_lead_somewhere(page):
     links = [link for link in page.attributes("href") if link != "data:,"]
     assert sorted(links) == sorted(f"#{name}" for name in ids)
     assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
-            "training", "method"} == set(ids)  # fmt: skip
+            "training", "others", "method"} == set(ids)  # fmt: skip
 
 
 def test_page_loads_nothing_and_names_no_place_or_time(page, html, study):
@@ -162,7 +162,7 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
     homes = [
         tmp_path / f"metrics/reports/recipes/{name}/scores" for name in ("mlmme_b050", "mlmme_b100")
     ]
-    for file in ("images.csv", "retrieval.json"):
+    for file in ("hits.csv", "retrieval.json"):
         shutil.copy(homes[0] / file, homes[1] / file)
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
@@ -172,25 +172,25 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("low", "p", "certain"),
-    [(0.2, 0.07, False), (-0.2, 0.03, False), (0.2, 0.03, True)],
-    ids=["the test says chance", "the interval says chance", "both are convinced"],
-)
-def test_a_lead_is_certain_where_the_interval_and_the_test_agree(low, p, certain, monkeypatch):
-    monkeypatch.setattr(
-        "pipeline_lib.reporting.verdicts.difference",
-        lambda *_: Difference(difference=9.0, low=low, high=38.5, p=p),
-    )
-    rows = [{"dataset": "world", "language": "de", "recipe": name, "sum_of_recalls": points}
+    ("test", "certain"),
+    [({"p": 0.001, "holm": 0.07}, False), ({"p": 0.001, "holm": 0.03}, True),
+     ({"untested": "one seed: not tested"}, False)],
+    ids=["chance among so many tests", "corrected", "one seed"],
+)  # fmt: skip
+def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain):
+    rows = [{"dataset": "world", "language": "de", "recipe": name, "sum_of_recalls": points,
+             "text_to_image_r1": 1.0, "image_to_text_r1": 2.0}
             for name, points in (("mule", 50.0), ("embn_de", 41.0))]  # fmt: skip
-    retrieval = load_settings(ROOT / "params.yaml").evaluations.retrieval
-    (found,) = verdicts(pd.DataFrame(rows), {}, retrieval)
+    lead = Difference(9.0, 0.2, 38.5, **test)
+    (found,) = verdicts(pd.DataFrame(rows), {Asked.sums("mule", "embn_de", "de"): lead}, 0.95)
     assert (found.lead.points, found.lead.certain) == (9, certain)
+    assert (found.lead.test is None) == ("untested" in test)
+    assert "one seed: not tested" in evidence(found, 0.95) or "p" in test
 
 
 def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "metrics/reports/recipes/mlmme_b100/scores/images.csv").unlink()
+    (tmp_path / "metrics/reports/recipes/mlmme_b100/scores/hits.csv").unlink()
     (tmp_path / "data/queries/mlmme_b100.parquet").unlink()
     monkeypatch.chdir(tmp_path)
     CliRunner().invoke(report, [], catch_exceptions=False)
@@ -205,9 +205,9 @@ def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_pa
 def test_hits_that_do_not_add_up_to_the_scores_are_named(study, tmp_path, monkeypatch):
     shutil.copytree(study, tmp_path, dirs_exist_ok=True)
     for name in ("kadar_en", "mlmme_b100"):
-        path = tmp_path / f"metrics/reports/recipes/{name}/scores/images.csv"
+        path = tmp_path / f"metrics/reports/recipes/{name}/scores/hits.csv"
         hits = read_hits(path)
-        hits.assign(image_to_text=hits["image_to_text"] // 2).to_csv(path, index=False)
+        hits.assign(image_to_text="0" * IMAGES).to_csv(path, index=False)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ContractError, match="3 problem") as error:
         CliRunner().invoke(report, [], catch_exceptions=False)
@@ -327,7 +327,8 @@ def test_latex_escapes_and_has_as_many_columns_as_the_table():
 
 def test_every_table_is_exported_and_bold_is_the_best(study):
     names = {path.name for path in (study / "metrics/results/tables").iterdir()}
-    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "comparison_beta"}
+    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "claims"}
+    stems.add("comparison_beta")
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
     lines = (
         (study / "metrics/results/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[4:]
@@ -394,7 +395,7 @@ def test_tasks_that_do_not_concern_a_recipe_leave_no_row():
     scored = {"all": {"pearson": 0.5, "pearson_interval": [0.4, 0.6], "n_pairs": 1200}}
     reports = {"one": {"reason": "none"}, "two": {"per_seed": {"1": {"set": scored}}}}
     assert tables({"sts": reports})["sts"].rows == [
-        ["two", "set", "1", "0.500 (0.400–0.600)", "–", "1,200", "–", "–", "–"]
+        ["two", "set", "1", "–", "–", "–", "0.500 (0.400–0.600)", "–", "1,200"]
     ]
     assert tables({"sts": {"one": {"reason": "none"}}}) == {}
 

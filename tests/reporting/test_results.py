@@ -7,13 +7,16 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from ruamel.yaml import YAML
+from scipy import stats
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_reports
 from pipeline_lib.evaluation.tasks import TASKS
-from pipeline_lib.reporting.comparisons import compare, comparison_tables, difference
+from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
+from pipeline_lib.reporting.differences import Measured, differences
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
+from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.reporting.pages import pages, with_results
 from pipeline_lib.reporting.published import (
     COLUMNS,
@@ -30,7 +33,7 @@ from pipeline_lib.settings.study import load_settings
 from stages.report import main as write_report
 
 ROOT = Path(__file__).resolve().parents[2]
-SETTINGS = load_settings(ROOT / "params.yaml").evaluations.retrieval
+EVALUATIONS = load_settings(ROOT / "params.yaml").evaluations
 
 
 def direction(r1):
@@ -66,7 +69,8 @@ def ours():
 
 @pytest.fixture
 def table(ours):
-    return summary_table(ours)
+    means = over_seeds(measured(ours))
+    return summary_table(means)
 
 
 def test_rows_are_means_over_seeds_with_their_spread(table):
@@ -75,16 +79,14 @@ def test_rows_are_means_over_seeds_with_their_spread(table):
     assert np.isnan(one["sum_of_recalls_sd"])
     assert two["sum_of_recalls"] == 212
     assert two["sum_of_recalls_sd"] == pytest.approx(np.sqrt(8))
-    assert (two["sum_of_recalls_low"], two["sum_of_recalls_high"]) == (202, 224)
+    # The interval of a mean is not the mean of the bounds, which is 202 to 224.
+    reach = stats.t(1).ppf(0.975) * np.sqrt(8 / 2)
+    bounds = [212 - np.hypot(10, reach), 212 + np.hypot(12, reach)]
+    assert [two["sum_of_recalls_low"], two["sum_of_recalls_high"]] == pytest.approx(
+        bounds, rel=0.03
+    )
+    assert (one["sum_of_recalls_low"], one["sum_of_recalls_high"]) == (190, 212)
     assert two["image_to_text_r1"] == 10.5
-
-
-def hits(ranks):
-    """Return the hits of images with these ranks, one caption each, found the same way."""
-    found = [sum(rank <= k for k in (1, 5, 10)) for rank in ranks]
-    ids = [f"i{number}" for number in range(len(ranks))]
-    rows = {"image_id": ids, "image_to_text": found, "text_to_image": found}
-    return pd.DataFrame(rows | {"language": "de", "seeds": 1, "captions": 1})
 
 
 def asked_of(baseline, *recipes):
@@ -97,7 +99,7 @@ def test_tables_and_headline_show_the_same_numbers(ours, table):
         "| recipe | seeds | de |",
         "| --- | ---: | ---: |",
         "| one | 1 | 200.0 (190.0–212.0) |",
-        "| two | 2 | **212.0 ± 2.8 (202.0–224.0)** |",
+        "| two | 2 | **212.0 ± 2.8 (202.0–224.0)** |",  # of single models
     ]
     assert headline(table) == {"one": 200.0, "two": 212.0}
 
@@ -107,48 +109,27 @@ def test_the_headline_is_the_mean_over_languages():
     assert headline(pd.DataFrame(rows)) == {"one": 300.0, "two": 150.67}
 
 
-def test_recipes_stand_beside_the_baseline_of_their_question(table):
-    # 30 images: all first hits, and none within ten; the sums in the table are given apart.
-    found = {"one": hits([1] * 30), "two": hits([20] * 30)}
+def measured(figures):
+    """Return what is measured of recipes whose hits are not stored."""
+    return Measured(figures, {}, {}, EVALUATIONS)
+
+
+def test_recipes_stand_beside_the_baseline_of_their_question(ours, table):
     asked = asked_of("one", "two", "never_ran")
-    compared = compare(table, found, asked, SETTINGS)
+    tests = differences(asked_by_comparisons(table, asked), measured(ours))
+    compared = compare(table, tests, asked)
     assert compared["recipe"].tolist() == ["one", "two"]
-    assert compared["difference"].iloc[1] == pytest.approx(-600)
     [shown] = comparison_tables(compared, asked)
     assert shown.name == "comparison_asked"
     assert markdown_table(shown).splitlines() == [
-        "**Better? Differences are from one**",
+        "**Better? Differences are from one, p is corrected for all tests of the study (Holm)**",
         "",
         "| recipe | seeds | de | difference | p |",
         "| --- | ---: | ---: | ---: | ---: |",
         "| one | 1 | 200.0 | – | – |",
-        "| two | 2 | 212.0 ± 2.8 | −600.0 (−600.0 to −600.0) | < .001 |",
+        "| two | 2 | 212.0 ± 2.8 | +12.0 | one seed: not tested |",
     ]
-
-
-def test_recipes_are_tested_on_the_same_queries_only(table):
-    found = {"one": hits([1, 1, 1, 20]), "two": hits([1, 1, 20, 20])}
-    asked = asked_of("one", "two")
-    tested = compare(table, found, asked, SETTINGS).set_index("recipe")
-    # Of the two labellings of the one image that differs, both are as extreme.
-    assert tested.loc["two", "p"] == 1
-    assert np.isnan(tested.loc["one", "p"])
-    assert compare(table, {"two": found["two"]}, asked, SETTINGS)["p"].isna().all()
-    found["one"] = hits([1, 1, 1])
-    assert compare(table, found, asked, SETTINGS)["p"].isna().all()
-    assert comparison_tables(compare(table, found, asked_of("one"), SETTINGS), asked) == []
-
-
-def test_a_difference_is_that_of_a_double_loop():
-    ranks = {"a": [1, 3, 8, 40, 2, 2], "b": [2, 1, 30, 9, 7, 11]}
-    found = difference("a", "b", {n: hits(each) for n, each in ranks.items()}, "de", SETTINGS)
-    images = len(ranks["a"])
-    points = {
-        name: sum(200 / images for rank in each for k in (1, 5, 10) if rank <= k)
-        for name, each in ranks.items()
-    }
-    assert found.difference == pytest.approx(points["a"] - points["b"])
-    assert found.low < found.difference < found.high
+    assert comparison_tables(compare(table, {}, asked_of("one")), asked_of("one")) == []
 
 
 PRINTED = """
@@ -253,6 +234,7 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     kinds = [kind for kind, *_ in rows]
     assert sorted(set(kinds), key=kinds.index) == [
         "sentence retrieval, exact",
+        "sentence retrieval, first",
         "sentence similarity",
         "word translation",
         "re-ranked translations",
@@ -266,6 +248,11 @@ def test_printed_figures_stand_once_with_their_table_and_whom_it_quotes():
     assert by_name["sentence retrieval, exact", "DPCCA"] == [
         "Rotman et al. 2018, by kadar2019, 7",
         "en→de 82.6, de→en 79.1",
+    ]
+    assert by_name["sentence retrieval, first", "AME, asymmetric"] == [
+        "mohammadshahi2019, 5",
+        "en→de R@1 51.7, en→de R@5 76.7, en→de R@10 85.1, "
+        "de→en R@1 49.1, de→en R@5 72.6, de→en R@10 80.5",
     ]
     assert by_name["word translation", "AME, symmetric"] == ["mohammadshahi2019, 1", "en→de 66.9"]
     assert by_name["re-ranked translations", "NMT + MLMME β=.25"] == [
@@ -297,8 +284,9 @@ def test_every_recipe_of_a_published_study_has_its_metrics(study):
     for recipe in recipes:
         folder = home / "metrics/reports/recipes" / recipe
         assert {path.name for path in folder.iterdir()} == {"model.json", "training.csv", "scores"}
-        names = {f"{task}.json" for task in TASKS} | {"images.csv"}
-        assert {path.name for path in (folder / "scores").iterdir()} == names
+        found = {path.name for path in (folder / "scores").iterdir()}
+        older = {"images.csv", "retrieval.json"}  # without hits of each seed, and newer tasks
+        assert found == {f"{task}.json" for task in TASKS} | {"hits.csv"} or older <= found
         outs = {
             out["path"]
             for stage in ("train", "evaluate")

@@ -46,7 +46,7 @@ def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
     params["recipes"] = {"leaky": row}
     for section in ("pseudopairs", "rerankings", "translated_queries"):
         params[section] = {}
-    params["comparisons"] = {}
+    params["comparisons"] = params["claims"] = {}
     (tmp_path / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     shutil.copy(ROOT / "papers.yaml", tmp_path)
     CliRunner().invoke(nothing, [], catch_exceptions=False)

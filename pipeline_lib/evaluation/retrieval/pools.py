@@ -46,7 +46,7 @@ def rank_pools(
         ContractError: A pool is empty, or one of its captions has no vector.
     """
     return {
-        language: _ranked(vectors, _pool(captions, language, kind), scores)
+        language: ranked_pool(vectors, _pool(captions, language, kind), scores)
         for language, kind in sorted(pools.items())
     }
 
@@ -84,7 +84,8 @@ def _pool(captions: pd.DataFrame, language: str, kind: str) -> pd.DataFrame:
     return pool
 
 
-def _ranked(vectors: Embeddings, pool: pd.DataFrame, scores: Scores) -> RankedPool:
+def ranked_pool(vectors: Embeddings, pool: pd.DataFrame, scores: Scores) -> RankedPool:
+    """Rank the captions of a pool and the images that they describe, in both directions."""
     described = np.isin(vectors.image_ids.astype(str), pool["image_id"].unique().astype(str))
     image_ids, images = vectors.image_ids[described], vectors.images[described]
     sentences = vectors.captions_of(pool["caption_id"])

@@ -5,7 +5,8 @@
     right. It asks for a description of the same image (Calixto et al. 2017).
 ``exact``
     Every sentence that has a translation queries; that translation alone is right, and the other
-    translated sentences are the candidates (§7.1 of Kádár et al. 2019).
+    translated sentences are the candidates (§7.1 of Kádár et al. 2019). languages.translated_alike
+    says which sentences are compared.
 """
 
 from collections.abc import Callable

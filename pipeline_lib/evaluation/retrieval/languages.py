@@ -1,0 +1,124 @@
+"""Pools that can be compared over languages: the same images, one caption of each.
+
+A language may have five captions of an image, another a translation of one of them. Of each image
+that caption is taken which is known in most languages.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.evaluation.probes import highest
+from pipeline_lib.evaluation.retrieval.pools import RankedPool
+from pipeline_lib.evaluation.retrieval.ranking import Scores
+from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_totals
+from pipeline_lib.evaluation.similarity.correlation import bootstrapped_spearman, spearman
+
+NEAREST = 10
+"""Images that are compared for each caption."""
+
+
+def translated_alike(captions: pd.DataFrame) -> pd.Series:
+    """Return which captions are translations of each other in all languages that have any.
+
+    One sentence of each image, and of images of which all these languages have it. Where there is
+    no such image, every sentence that has a translation.
+
+    Args:
+        captions: Rows of one split (contract.tables.CAPTIONS).
+
+    Returns:
+        Booleans by the index of ``captions``.
+    """
+    spoken = _spoken(captions)
+    known = spoken > 1
+    every = captions.loc[known, "language"].nunique()
+    chosen = known & (spoken == every) & _first_of_image(captions, spoken)
+    return chosen if chosen.any() else known
+
+
+def one_per_image(captions: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
+    """Take one caption of each language and image, of the images that all languages have.
+
+    Args:
+        captions: Rows of one split (contract.tables.CAPTIONS).
+        kinds: The kind of annotation that is ranked, by language: people's translations are taken
+            beside it.
+    """
+    captions = captions[captions["language"].isin(kinds)]
+    ranked = captions["annotation"] == captions["language"].map(kinds)
+    captions = captions[ranked | (captions["annotation"] != "machine")]
+    order = captions.assign(spoken=-_spoken(captions), meaning=_meaning(captions))
+    order = order.sort_values(["spoken", "meaning", "position", "caption_id"], kind="stable")
+    chosen = order.drop_duplicates(["language", "image_id"]).index
+    captions = captions.loc[captions.index.isin(chosen)]
+    complete = captions.groupby("image_id")["language"].transform("nunique") == len(kinds)
+    return captions[complete]
+
+
+def consistency(
+    one: RankedPool,
+    other: RankedPool,
+    scores: Scores,
+    *,
+    resamples: int,
+    confidence: float,
+    seed: int,
+) -> dict[str, object]:
+    """Compare what an image's captions in two languages find.
+
+    Args:
+        one: Pool of one caption per image.
+        other: Of another language, same images in the same order.
+        scores: Scores of all pairs of some images and some captions.
+        resamples: Bootstrap draws of the images.
+        confidence: Level of the intervals.
+        seed: Of the draws.
+
+    Returns:
+        ``overlap``, the share in per cent of the :data:`NEAREST` images of a caption that are also
+        among those of the other, and ``rank_correlation``, Spearman's, of the ranks of their own
+        images, each with its interval; ``n_queries``. JSON-serialisable.
+    """
+    near = [_nearest(pool, scores) for pool in (one, other)]
+    shares = 100 * (near[0] & near[1]).sum(axis=1) / near[0].sum(axis=1)
+    ranks = [_by_image(pool, pool.ranks.text_to_image) for pool in (one, other)]
+    overlaps = bootstrap_totals(shares[:, None], resamples, seed)[:, 0] / len(shares)
+    correlations = bootstrapped_spearman(*ranks, resamples, seed)
+    return {
+        "overlap": float(shares.mean()),
+        "overlap_interval": bootstrap_interval(overlaps, confidence).tolist(),
+        "rank_correlation": spearman(*ranks),
+        "rank_correlation_interval": bootstrap_interval(correlations, confidence).tolist(),
+        "n_queries": len(shares),
+    }
+
+
+def _nearest(pool: RankedPool, scores: Scores) -> np.ndarray:
+    """Return which images are nearest to the caption of each image ``[images, images]``."""
+    found = scores(pool.images, pool.sentences).T
+    return _by_image(pool, highest(found, min(NEAREST, len(pool.images))))
+
+
+def _by_image(pool: RankedPool, values: np.ndarray) -> np.ndarray:
+    """Put values of captions, one of each image, into the order of the images."""
+    return values[np.argsort(pool.ranks.caption_image)]
+
+
+def _meaning(captions: pd.DataFrame) -> pd.Series:
+    return captions["source_caption_id"].fillna(captions["caption_id"])
+
+
+def _spoken(captions: pd.DataFrame) -> pd.Series:
+    """Return in how many languages each sentence is known."""
+    return captions["language"].groupby(_meaning(captions)).transform("nunique")
+
+
+def _first_of_image(captions: pd.DataFrame, spoken: pd.Series) -> pd.Series:
+    """Return whether a sentence is the first of those of its image that most languages know."""
+    order = pd.DataFrame(
+        {"image": captions["image_id"], "spoken": -spoken, "meaning": _meaning(captions)}
+    )
+    first = order.sort_values(["spoken", "meaning"]).drop_duplicates("image")
+    return order["meaning"] == order["image"].map(first.set_index("image")["meaning"])

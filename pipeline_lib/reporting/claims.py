@@ -1,0 +1,108 @@
+"""What papers claim, and what this study's tests say to it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+import pandas as pd
+
+from pipeline_lib.reporting.comparisons import CORRECTED, difference_cells, p_value
+from pipeline_lib.reporting.differences import Asked, Difference
+from pipeline_lib.reporting.figures import COLUMNS, FIGURE, KEY
+from pipeline_lib.reporting.table import Table
+from pipeline_lib.settings.claims import MEASURES, Claim
+
+Claims = Mapping[str, Claim]
+
+VERDICTS = ("reproduced", "not decided", "contradicted")
+
+_OF = ["name", "paper", "claim", "printed", "measure", "item", "row", "against", "expected"]
+
+
+def asked_by_claims(claims: Claims) -> Iterator[Asked]:
+    """Yield the comparisons that decide the claims."""
+    for claim in claims.values():
+        for item in claim.compared:
+            yield _asked(claim, item)
+
+
+def judged(claims: Claims, tests: Mapping[Asked, Difference], confidence: float) -> pd.DataFrame:
+    """Return a row per claim and item: what was compared, the test, and the verdict.
+
+    Args:
+        claims: Of the study.
+        tests: Of differences.differences, all of :func:`asked_by_claims` among them.
+        confidence: Level of the study, such as 0.95.
+
+    Returns:
+        Columns ``name``, ``paper``, ``claim``, ``printed``, ``measure``, ``item``, ``row``,
+        ``against``, ``expected``, the fields of differences.Difference, ``verdict``, one of
+        :data:`VERDICTS`, and ``why`` where nothing is decided.
+    """
+    rows = []
+    for name, claim in claims.items():
+        for item, compared in claim.compared.items():
+            found = tests[_asked(claim, item)]
+            verdict, why = _verdict(claim, found, 1 - confidence)
+            own = {**claim.model_dump(), **compared.model_dump(), "name": name, "item": item}
+            rows.append({**own, **asdict(found), "verdict": verdict, "why": why})
+    return pd.DataFrame(rows, columns=[*_OF, *asdict(Difference(0.0)), "verdict", "why"])
+
+
+def claim_table(table: pd.DataFrame) -> Table | None:
+    """Return the claims with their verdicts.
+
+    Args:
+        table: Of :func:`judged`.
+    """
+    counts = table["verdict"].value_counts()
+    found = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
+    header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict"]
+    header += ["difference", "p"]
+    return Table(
+        "claims",
+        f"What the papers claim: {found}. Differences are the row's from the other, {CORRECTED}",
+        header,
+        [_line(row) for row in table.to_dict("records")],
+        labels=8,
+    ) if len(table) else None  # fmt: skip
+
+
+def reranked_figures(
+    rerankings: Mapping[str, dict], translators: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return BLEU of re-ranked translations, and of their translators' own, as figures.
+
+    Args:
+        rerankings: Report of each entry that ran.
+        translators: Translator of each entry.
+    """
+    rows = []
+    for name in sorted(translators.keys() & rerankings.keys()):
+        for row, ranked in ((name, "reranked"), (translators[name], "own")):
+            found = rerankings[name]["test"][ranked]
+            figure = dict(zip(FIGURE, ("reranking", name, "", "bleu"), strict=True))
+            values = {"seeds": 1, "value": found["bleu"], "queries": found["n_segments"]}
+            rows.append({KEY[0]: row, **figure, **values})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _asked(claim: Claim, item: str) -> Asked:
+    chosen, measure = claim.compared[item], MEASURES[claim.measure]
+    return Asked(chosen.row, chosen.against, measure.task, item, measure.variant, measure.metric)
+
+
+def _verdict(claim: Claim, found: Difference, level: float) -> tuple[str, str]:
+    if found.untested:
+        return "not decided", found.untested
+    if found.holm > level:
+        return "not decided", f"p {p_value(found.holm)} after correction"
+    as_expected = (found.difference > 0) == (claim.expected == "more")
+    return ("reproduced", "") if as_expected else ("contradicted", "")
+
+
+def _line(row: Mapping[str, object]) -> list[str]:
+    found = Difference(**{name: row[name] for name in asdict(Difference(0.0))})
+    cells = difference_cells(found, MEASURES[row["measure"]].form)
+    words = [row[name] for name in ("paper", "claim", "printed", "measure", "item")]
+    than = f"{row['expected']} than {row['against']}"
+    return [*words, row["row"], than, row["verdict"], *cells]

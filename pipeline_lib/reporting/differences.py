@@ -1,0 +1,244 @@
+"""Differences of two recipes in one figure, tested over seeds and photos, corrected for many tests.
+
+The sum of recalls has hits of each seed and photo (hits.HITS). Of the other figures each model's
+own interval is known. There, two recipes are tested as if each were measured on units of its own,
+and models of one recipe as if they agreed on every unit: both make a difference harder to show.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.evaluation.retrieval.hits import image_contributions, pool_of
+from pipeline_lib.evaluation.seed_noise import (
+    DifferenceTest,
+    SeedNoise,
+    difference_tests,
+    noise_draws,
+    normal_draws,
+    seed_noise,
+    two_sided_p,
+)
+from pipeline_lib.evaluation.significance import bootstrap_interval, holm
+from pipeline_lib.reporting.figures import KEY
+from pipeline_lib.settings.evaluations import Evaluations
+from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.strict import NONE
+
+Pool = tuple[str, str]
+"""A language, and the digest of its images and captions that query."""
+
+ONE_SEED = "one seed: not tested"
+
+
+class Asked(NamedTuple):
+    """Two recipes, and the figure (figures.KEY) that they are compared by."""
+
+    recipe: str
+    baseline: str
+    task: str
+    item: str
+    variant: str
+    metric: str
+
+    @classmethod
+    def sums(cls, recipe: str, baseline: str, language: str) -> "Asked":
+        """Ask for the sums of recalls in a language."""
+        return cls(recipe, baseline, "retrieval", language, "", "sum_of_recalls")
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the figure is the one that has hits."""
+        return self == Asked.sums(self.recipe, self.baseline, self.item)
+
+    @property
+    def figure(self) -> tuple[str, ...]:
+        """Its name, less the recipe."""
+        return self[2:]
+
+    @property
+    def turned(self) -> "Asked":
+        """The same with recipe and baseline exchanged."""
+        return self._replace(recipe=self.baseline, baseline=self.recipe)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One recipe's figure less another's; means over their seeds.
+
+    Attributes:
+        difference: In the figure's unit; NaN where one of them has no such figure.
+        low: Lower end of its interval over seeds and photos; NaN where it is not tested.
+        high: Upper end.
+        p: Of no difference, two-sided.
+        holm: The same, corrected for all tests of the study.
+        untested: Why there is no test; empty where there is one.
+    """
+
+    difference: float
+    low: float = np.nan
+    high: float = np.nan
+    p: float = np.nan
+    holm: float = np.nan
+    untested: str = ""
+
+    @property
+    def turned(self) -> "Difference":
+        """The other recipe's difference from the one."""
+        return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What intervals over seeds, and tests, are made of.
+
+    Attributes:
+        figures: Of figures.figures: bounds are those of single models.
+        hits: Of every seed and image (hits.HITS), of the recipes that have any.
+        recipes: Those that ran.
+        settings: Of the study's evaluations.
+    """
+
+    figures: pd.DataFrame
+    hits: Mapping[str, pd.DataFrame]
+    recipes: Mapping[str, Recipe]
+    settings: Evaluations
+
+    @cached_property
+    def cells(self) -> dict[tuple, NamedTuple]:
+        """Every figure by its name (figures.KEY)."""
+        rows = self.figures.drop_duplicates(KEY).itertuples(index=False)
+        return {tuple(getattr(row, key) for key in KEY): row for row in rows}
+
+    @cached_property
+    def pools(self) -> dict[Pool, dict[str, np.ndarray]]:
+        """What each image adds to each seed's sum ``[seeds, images]``, by pool and recipe."""
+        found = defaultdict(dict)
+        for name, hits in self.hits.items():
+            for language in hits["language"].unique():
+                own = image_contributions(hits, language)
+                found[language, pool_of(hits, language)][name] = own
+        return dict(found)
+
+    @cached_property
+    def pooled(self) -> dict[Pool, SeedNoise]:
+        """Deviation of the seeds' sums, of the pools in which a recipe has two."""
+        several = {
+            pool: [row for row in rows.values() if len(row) > 1]
+            for pool, rows in self.pools.items()
+        }
+        return {pool: seed_noise(rows) for pool, rows in several.items() if rows}
+
+    def pool(self, recipe: str, language: str) -> Pool | None:
+        """Return the pool of a recipe; None if its hits are not stored."""
+        found = pool_of(self.hits[recipe], language) if recipe in self.hits else None
+        return (language, found) if found else None
+
+    def figure_noise(self, figure: Sequence[str]) -> SeedNoise:
+        """Pool the deviation of seeds in a figure over all recipes that have it."""
+        named = [row for key, row in self.cells.items() if key[1:] == tuple(figure)]
+        several = [(row.seeds - 1, row.sd**2) for row in named if row.seeds > 1]
+        degrees = sum(each for each, _ in several)
+        return SeedNoise(sum(each * sd2 for each, sd2 in several) / degrees, 0.0, int(degrees))
+
+
+def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:
+    """Test all that a study asks, each once, and correct the p-values for their number."""
+    asked = list(dict.fromkeys(asked))
+    once = list(dict.fromkeys(min(each, each.turned) for each in asked))
+    found = {each: _untested(each, measured) for each in once}
+    open_ = [each for each in once if not found[each].untested]
+    tests = dict(_tests_of_sums([each for each in open_ if each.is_sum], measured))
+    tests |= {each: _test_of_figures(each, measured) for each in open_ if not each.is_sum}
+    corrected = holm([tests[each].p for each in open_])
+    for each, p in zip(open_, corrected, strict=True):
+        found[each] = replace(found[each], **tests[each]._asdict(), holm=p)
+    return {each: found[each] if each in found else found[each.turned].turned for each in asked}
+
+
+def _untested(asked: Asked, measured: Measured) -> Difference:
+    """Return the difference as it is without a test, and why there will be none."""
+    names = asked.recipe, asked.baseline
+    a, b = rows = [measured.cells.get((name, *asked.figure)) for name in names]
+    if None in rows:
+        missing = names[rows.index(None)]
+        why = "has no such figure" if missing in measured.recipes else "is not trained"
+        return Difference(np.nan, untested=f"{missing} {why}")
+    return Difference(a.value - b.value, untested=_obstacle(asked, rows, measured))
+
+
+def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> str:
+    if min(row.seeds for row in rows) < 2:
+        return ONE_SEED
+    if not asked.is_sum:
+        return "no interval: not tested" if np.isnan([row.low for row in rows]).any() else ""
+    pools = [measured.pool(name, asked.item) for name in (asked.recipe, asked.baseline)]
+    if None in pools:
+        return "seeds not stored: not tested"
+    return "" if pools[0] == pools[1] else "other queries: not tested"
+
+
+def _tests_of_sums(
+    asked: Sequence[Asked], measured: Measured
+) -> Iterator[tuple[Asked, DifferenceTest]]:
+    """Test the sums of recalls, those of one pool by the same draws."""
+    by_pool = defaultdict(list)
+    for each in asked:
+        by_pool[measured.pool(each.recipe, each.item)].append(each)
+    for pool, own in by_pool.items():
+        rows = [[measured.pools[pool][name] for name in each[:2]] for each in own]
+        paired = [_share_weights(each, measured) for each in own]
+        noise = _noise_of_differences(rows, paired, measured.pooled[pool], measured.settings.drawn)
+        means = np.stack([a.mean(axis=0) - b.mean(axis=0) for a, b in rows], axis=1)
+        yield from zip(own, difference_tests(means, noise, **measured.settings.drawn), strict=True)
+
+
+def _noise_of_differences(
+    rows: Sequence[Sequence[np.ndarray]],
+    paired: Sequence[bool],
+    pooled: SeedNoise,
+    drawn: Mapping[str, float],
+) -> np.ndarray:
+    """Draw how far the seeds' own parts move each difference ``[draws, tests]``.
+
+    Pairs that share initial weights differ by less than two rows that do not: they have a noise of
+    their own, pooled over them.
+    """
+    pairs = [a - b for (a, b), together in zip(rows, paired, strict=True) if together]
+    of_pairs = seed_noise(pairs) if pairs else None
+    columns = [
+        noise_draws(of_pairs, 1 / len(a), drawn["resamples"], drawn["seed"])
+        if together
+        else noise_draws(pooled, 1 / len(a) + 1 / len(b), drawn["resamples"], drawn["seed"])
+        for (a, b), together in zip(rows, paired, strict=True)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _share_weights(asked: Asked, measured: Measured) -> bool:
+    """Return whether each seed of one recipe starts from weights that one of the other has, too."""
+    one, other = measured.recipes[asked.recipe], measured.recipes[asked.baseline]
+    same = NONE != one.initial == other.initial
+    tuned = one.initial == asked.baseline or other.initial == asked.recipe
+    return (same or tuned) and one.seeds == other.seeds
+
+
+def _test_of_figures(asked: Asked, measured: Measured) -> DifferenceTest:
+    """Test figures of which only intervals are known."""
+    drawn = measured.settings.drawn
+    a, b = (measured.cells[name, *asked.figure] for name in asked[:2])
+    width = 2 * NormalDist().inv_cdf((1 + drawn["confidence"]) / 2)
+    spread = np.sqrt(sum(((row.high - row.low) / width) ** 2 for row in (a, b)))
+    noise = measured.figure_noise(asked.figure)
+    seeds = noise_draws(noise, 1 / a.seeds + 1 / b.seeds, drawn["resamples"], drawn["seed"])
+    null = seeds + spread * normal_draws(drawn["resamples"], [drawn["seed"], 3])
+    difference = a.value - b.value
+    low, high = difference + bootstrap_interval(null, drawn["confidence"])
+    p = two_sided_p(np.array([difference]), null[:, None])[0]
+    return DifferenceTest(float(low), float(high), float(p))

@@ -1,0 +1,70 @@
+"""Intervals of means over seeds: over seeds and photos together."""
+
+import numpy as np
+import pandas as pd
+
+from pipeline_lib.evaluation.seed_noise import SeedNoise, mean_intervals, noise_draws
+from pipeline_lib.reporting.differences import Measured
+from pipeline_lib.reporting.figures import FIGURE
+
+_RECALLS = 6
+"""Recalls in a sum."""
+
+
+def over_seeds(measured: Measured) -> pd.DataFrame:
+    """Return the figures with the intervals of their means.
+
+    ``low`` and ``high`` of recipes with several seeds become those of the mean: of the sum of
+    recalls and the mean recall by draws of seeds and photos, where the hits of each seed are
+    stored; else the single models' bounds, drawn apart by the deviation of seeds, which errs on the
+    wide side. What has one seed keeps its interval over photos.
+    """
+    table = _widened(measured)
+    bounds = _bounds_of_sums(measured)
+    for metric, share in (("sum_of_recalls", 1), ("mean_recall", _RECALLS)):
+        rows = table.index[
+            (table["task"] == "retrieval") & (table["variant"] == "") & (table["metric"] == metric)
+        ]
+        for row in rows:
+            found = bounds.get((table.at[row, "recipe"], table.at[row, "item"]))
+            if found is not None:
+                table.loc[row, ["low", "high"]] = found / share
+    return table
+
+
+def _widened(measured: Measured) -> pd.DataFrame:
+    """Draw bounds apart by the deviation of seeds, pooled over the recipes that have a figure."""
+    table = measured.figures.copy()
+    squares = (table["seeds"] - 1) * table["sd"].fillna(0) ** 2
+    groups = [table[name] for name in FIGURE]
+    degrees = (table["seeds"] - 1).groupby(groups).transform("sum")
+    several = (table["seeds"] > 1) & table["low"].notna()
+    variance = squares.groupby(groups).transform("sum") / degrees.where(degrees > 0)
+    reach = degrees[several].map({n: _reach(n, measured) for n in degrees[several].unique()})
+    apart = reach**2 * variance / table["seeds"]
+    for side, sign in (("low", -1), ("high", 1)):
+        far = np.sqrt((table[side] - table["value"]) ** 2 + apart)
+        table[side] = table[side].where(~several, table["value"] + sign * far)
+    return table
+
+
+def _reach(degrees: int, measured: Measured) -> float:
+    """Return how many deviations of a mean the interval reaches: Student's t."""
+    drawn = measured.settings.drawn
+    unit = noise_draws(SeedNoise(1.0, 0.0, int(degrees)), 1, drawn["resamples"], drawn["seed"])
+    return float(np.quantile(abs(unit), drawn["confidence"]))
+
+
+def _bounds_of_sums(measured: Measured) -> dict[tuple[str, str], np.ndarray]:
+    """Return the interval of each recipe's and language's sum, of those with several seeds."""
+    drawn, found = measured.settings.drawn, {}
+    for pool, noise in measured.pooled.items():
+        rows = {name: row for name, row in measured.pools[pool].items() if len(row) > 1}
+        means = np.stack([row.mean(axis=0) for row in rows.values()], axis=1)
+        seeds = [
+            noise_draws(noise, 1 / len(row), drawn["resamples"], drawn["seed"])
+            for row in rows.values()
+        ]
+        bounds = mean_intervals(means, np.stack(seeds, axis=1), **drawn)
+        found |= {(name, pool[0]): bound for name, bound in zip(rows, bounds.T, strict=True)}
+    return found

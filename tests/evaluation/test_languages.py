@@ -1,0 +1,104 @@
+"""Pools that languages share: which captions are taken, and how alike what they find is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pipeline_lib.evaluation.retrieval.languages import (
+    consistency,
+    one_per_image,
+    translated_alike,
+)
+from pipeline_lib.evaluation.retrieval.pools import ranked_pool
+from pipeline_lib.evaluation.retrieval.ranking import dot_products
+from pipeline_lib.evaluation.vectors import Embeddings
+
+BOOTSTRAP = {"resamples": 500, "confidence": 0.9, "seed": 1}
+COLUMNS = ["caption_id", "image_id", "language", "annotation", "position", "source_caption_id"]
+
+
+def corpus():
+    """Give two images five English captions, each in Chinese, and the third one in French, too."""
+    rows = []
+    for image in ("a", "b", "c"):
+        for n in range(5):
+            rows.append((f"{image}/en/{n}", image, "en", "caption", n, None))
+            if image != "c":
+                rows.append((f"{image}/zh/{n}", image, "zh", "translation", n, f"{image}/en/{n}"))
+        rows.append((f"{image}/fr", image, "fr", "translation", 0, f"{image}/en/2"))
+        rows.append((f"{image}/ja", image, "ja", "caption", 0, None))
+        rows.append((f"{image}/zh/m", image, "zh", "machine", 9, f"{image}/en/0"))
+    return pd.DataFrame(rows, columns=COLUMNS).sample(frac=1, random_state=0)
+
+
+def test_exact_translations_are_of_the_same_images_and_sentences_in_all_languages():
+    captions = corpus().query("annotation != 'machine'")
+    chosen = captions[translated_alike(captions)]
+    assert sorted(chosen["caption_id"]) == [
+        "a/en/2", "a/fr", "a/zh/2", "b/en/2", "b/fr", "b/zh/2",
+    ]  # fmt: skip
+    pair = captions[captions["language"].isin(["en", "fr"])]
+    assert translated_alike(pair).sum() == 6
+
+
+def test_where_no_image_is_shared_every_translation_counts():
+    captions = corpus().query("annotation != 'machine'")
+    apart = captions[~((captions["language"] == "fr") & (captions["image_id"] != "c"))]
+    chosen = apart[translated_alike(apart)]
+    assert sorted(chosen["language"].value_counts().to_dict().items()) == [
+        ("en", 11), ("fr", 1), ("zh", 10),
+    ]  # fmt: skip
+
+
+def test_one_caption_of_each_image_is_the_sentence_that_most_languages_know():
+    kinds = {"en": "caption", "fr": "translation", "ja": "caption", "zh": "translation"}
+    chosen = one_per_image(corpus(), kinds)
+    # Image c has no human Chinese caption.
+    assert sorted(chosen["caption_id"]) == [
+        "a/en/2", "a/fr", "a/ja", "a/zh/2", "b/en/2", "b/fr", "b/ja", "b/zh/2",
+    ]  # fmt: skip
+    alone = one_per_image(corpus(), {"en": "caption"})
+    assert sorted(alone["caption_id"]) == ["a/en/0", "b/en/0", "c/en/0"]
+
+
+def pools(noise, images=40):
+    """Return pools of two languages whose vectors lie about their images, in another order."""
+    generator = np.random.default_rng(0)
+    vectors = generator.standard_normal((images, 8))
+    ids = np.array([f"i{n}" for n in range(images)], object)
+    found = []
+    for language in ("en", "de"):
+        order = generator.permutation(images)
+        captions = pd.DataFrame(
+            {"caption_id": [f"{language}/{n}" for n in order], "image_id": ids[order]}
+        )
+        moved = vectors[order] + noise * generator.standard_normal((images, 8))
+        every = Embeddings(ids, vectors, captions["caption_id"].to_numpy(), moved)
+        found.append(ranked_pool(every, captions, dot_products))
+    return found
+
+
+def test_equal_captions_find_the_same():
+    found = consistency(*pools(0.0), dot_products, **BOOTSTRAP)
+    assert found["overlap"] == 100
+    assert found["overlap_interval"] == [100, 100]
+    assert found["rank_correlation"] == pytest.approx(1)
+    assert found["n_queries"] == 40
+
+
+def test_what_captions_find_is_compared_image_by_image():
+    one, other = pools(0.7)
+    found = consistency(one, other, dot_products, **BOOTSTRAP)
+    nearest, ranks = [], []
+    for pool in (one, other):
+        own = {image: n for n, image in enumerate(pool.captions["image_id"])}
+        scores = [pool.images @ pool.sentences[own[image]] for image in pool.image_ids]
+        nearest.append([set(np.argsort(-row)[:10]) for row in scores])
+        ranks.append([(row >= row[place]).sum() for place, row in enumerate(scores)])
+    overlap = np.mean([len(a & b) / 10 for a, b in zip(*nearest, strict=True)])
+    assert found["overlap"] == pytest.approx(100 * overlap)
+    assert found["rank_correlation"] == pytest.approx(stats.spearmanr(*ranks).statistic)
+    for name in ("overlap", "rank_correlation"):
+        low, high = found[f"{name}_interval"]
+        assert low < found[name] < high

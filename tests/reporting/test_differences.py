@@ -1,0 +1,194 @@
+"""What is tested, by which noise of seeds, corrected for how many tests; and intervals of means."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from study import ROOT
+
+from pipeline_lib.evaluation.retrieval.hits import HITS
+from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences
+from pipeline_lib.reporting.figures import COLUMNS, KEY
+from pipeline_lib.reporting.intervals import over_seeds
+from pipeline_lib.settings.study import load_settings
+
+EVALUATIONS = load_settings(ROOT / "params.yaml").evaluations
+PHOTOS = 600
+
+
+def hits_of(rows, queries="q", language="de"):
+    """Return the hits of seeds whose photos, of one caption each, have these hits both ways."""
+    texts = ["".join(map(str, row)) for row in rows]
+    table = [
+        [language, seed, len(text), len(text), queries, text, text]
+        for seed, text in enumerate(texts, 1)
+    ]
+    return pd.DataFrame(table, columns=HITS)
+
+
+def random_hits(seeds, number, mean=1.5):
+    return np.random.default_rng(number).binomial(3, mean / 3, (seeds, PHOTOS))
+
+
+def study(rows, initial=(), **figures):
+    """Return what is measured of recipes with these hits ``{name: [seeds, photos]}``."""
+    initial = {name: "none" for name in rows} | dict(initial)
+    recipes = {
+        name: SimpleNamespace(initial=initial[name], seeds=list(range(1, len(own) + 1)))
+        for name, own in rows.items()
+    }
+    lines = []
+    for name, own in rows.items():
+        sums = 200 * own.mean(axis=1)
+        sd = sums.std(ddof=1) if len(sums) > 1 else np.nan
+        line = [name, "retrieval", "de", "", "sum_of_recalls", len(own), sums.mean(), sd]
+        lines.append([*line, sums.mean() - 9, sums.mean() + 9, PHOTOS])
+    hits = {name: hits_of(own) for name, own in rows.items()}
+    return Measured(pd.DataFrame(lines, columns=COLUMNS), hits, recipes, EVALUATIONS)
+
+
+def one_test(measured, a="a", b="b"):
+    asked = Asked.sums(a, b, "de")
+    return differences([asked], measured)[asked]
+
+
+def test_a_difference_is_that_of_means_over_seeds():
+    rows = {"a": random_hits(3, 1), "b": random_hits(2, 2)}
+    found = one_test(study(rows))
+    points = 200 * (rows["a"].mean() - rows["b"].mean())
+    assert found.difference == pytest.approx(points)
+    assert found.low < points < found.high
+    turned = one_test(study(rows), "b", "a")
+    assert (turned.difference, turned.low, turned.high, turned.p) == pytest.approx(
+        (-points, -found.high, -found.low, found.p)
+    )
+
+
+def test_only_a_clear_difference_is_no_chance():
+    alike = one_test(study({"a": random_hits(3, 1), "b": random_hits(3, 2)}))
+    better = one_test(study({"a": random_hits(3, 1, 2.2), "b": random_hits(3, 2)}))
+    assert alike.p > 0.05
+    assert better.p < 0.001
+    assert one_test(study({"a": random_hits(3, 1), "b": random_hits(3, 1)})).p == 1
+
+
+def lift(own, by):
+    """Raise each seed's sum by a number of points, by the hits of as many photos."""
+    moved = own.copy()
+    for row, points in zip(moved, by, strict=True):
+        room = np.flatnonzero(row < 3)
+        row[room[: round(points * PHOTOS / 200)]] += 1
+    return moved
+
+
+def test_p_knows_of_seeds():
+    """Rows that agree on nearly all photos but whose seeds lie far apart do not differ."""
+    base = np.repeat(random_hits(1, 1), 3, axis=0)
+    apart = {"a": lift(base, (20, 4, 12)), "b": lift(base, (0, 16, 4))}
+    near = {"a": lift(base, (12, 12, 12)), "b": lift(base, (7, 6, 7))}
+    points = [one_test(study(rows)) for rows in (apart, near)]
+    assert [found.difference for found in points] == pytest.approx([5.3, 5.3], abs=0.3)
+    assert points[0].p > 0.2
+    assert points[1].p < 0.01
+
+
+def test_seeds_are_paired_where_rows_share_their_initial_weights():
+    base = np.repeat(random_hits(1, 1), 3, axis=0)
+    rows = {"b": lift(base, (0, 10, 20)), "a": lift(base, (5, 15, 25))}
+    apart, tuned = (study(rows, initial) for initial in ({}, {"a": "b"}))
+    assert one_test(apart).p > 0.3
+    assert one_test(tuned).p < 0.01
+    both = study({**rows, "start": rows["b"]}, {"a": "start", "b": "start"})
+    assert one_test(both).p < 0.01
+
+
+def test_p_is_corrected_for_every_other_test_of_the_study_once():
+    rows = {name: random_hits(2, number) for number, name in enumerate("abcd")}
+    asked = [Asked.sums(a, b, "de") for a, b in ("ab", "ac", "ba", "ad", "ab")]
+    found = differences(asked, study(rows))
+    assert len(found) == 4
+    assert found[asked[0]].holm == found[asked[2]].holm
+    p = sorted({each.p for each in found.values()})
+    smallest = next(each for each in found.values() if each.p == p[0])
+    assert smallest.holm == pytest.approx(min(1, 3 * p[0]))
+
+
+def test_what_cannot_be_tested_says_why():
+    rows = {"a": random_hits(3, 1), "b": random_hits(3, 2), "one": random_hits(1, 3)}
+    measured = study(rows)
+    assert one_test(measured, "a", "one").untested == ONE_SEED
+    assert one_test(measured, "a", "one").difference == pytest.approx(
+        200 * (rows["a"].mean() - rows["one"].mean())
+    )
+    assert one_test(measured, "a", "nobody").untested == "nobody is not trained"
+    french = Asked.sums("a", "b", "fr")
+    assert differences([french], measured)[french].untested == "a has no such figure"
+    measured.hits["b"] = hits_of(rows["b"], "other photos")
+    assert one_test(study(rows)).untested == ""
+    assert one_test(measured).untested == "other queries: not tested"
+    del measured.hits["b"]
+    found = one_test(measured)
+    assert found.untested == "seeds not stored: not tested"
+    assert np.isnan([found.low, found.high, found.p, found.holm]).all()
+
+
+def figure_lines(values):
+    """Return the figures of recipes ``{name: (seeds, value, sd, half of the interval)}``."""
+    lines = [
+        [name, "sts", "sts2015", "without_overlap", "pearson", n, value, sd, value - half,
+         value + half, 300]
+        for name, (n, value, sd, half) in values.items()
+    ]  # fmt: skip
+    return pd.DataFrame(lines, columns=COLUMNS)
+
+
+def test_other_figures_are_tested_by_their_models_intervals_and_deviation():
+    figures = figure_lines({"a": (3, 0.80, 0.02, 0.049), "b": (3, 0.70, 0.02, 0.049)})
+    asked = Asked("a", "b", *figures.loc[0, KEY[1:]])
+    recipes = {name: SimpleNamespace(initial="none", seeds=[1, 2, 3]) for name in "ab"}
+    found = differences([asked], Measured(figures, {}, recipes, EVALUATIONS))[asked]
+    # Photos: two intervals of ± .049, so a deviation of .025 each; seeds: Student's t of 4 degrees.
+    generator = np.random.default_rng(0)
+    drawn = 0.025 * np.sqrt(2) * generator.standard_normal(100_000)
+    drawn += 0.02 * np.sqrt(2 / 3) * stats.t(4).rvs(100_000, random_state=generator)
+    assert found.difference == pytest.approx(0.1)
+    assert found.p == pytest.approx((abs(drawn) >= 0.1).mean(), abs=0.006)
+    bounds = 0.1 + np.quantile(drawn, [0.025, 0.975])
+    assert [found.low, found.high] == pytest.approx(bounds, abs=0.004)
+
+
+def test_the_interval_of_a_mean_covers_seeds_and_photos():
+    base = np.repeat(random_hits(1, 1), 3, axis=0)
+    rows = {"still": base, "moved": lift(base, (0, 15, 30)), "one": base[:1]}
+    table = over_seeds(study(rows)).set_index("recipe")
+    width = table["high"] - table["low"]
+    photos = 2 * 1.96 * 200 * base[0].std() / np.sqrt(PHOTOS)
+    assert width["one"] == 18  # its model's own
+    # Noise is pooled: rows of one pool have equally wide intervals.
+    assert width["still"] == pytest.approx(width["moved"], rel=0.1)
+    squares = sum(200**2 * own.mean(axis=1).var(ddof=1) for own in (base, rows["moved"])) / 2
+    seeds = 2 * stats.t(4).ppf(0.975) * np.sqrt(squares / 3)
+    assert width["still"] == pytest.approx(np.hypot(photos, seeds), rel=0.1)
+    assert width["still"] > 1.2 * photos
+
+
+def test_a_mean_whose_hits_are_not_stored_has_wider_bounds_than_its_models():
+    measured = study({"a": lift(np.repeat(random_hits(1, 1), 3, axis=0), (0, 15, 30))})
+    measured.hits.clear()
+    row = over_seeds(measured).iloc[0]
+    reach = stats.t(2).ppf(0.975) * row["sd"] / np.sqrt(3)
+    assert row["high"] - row["value"] == pytest.approx(np.hypot(9, reach), rel=0.03)
+
+
+@pytest.mark.parametrize("metric", ["sum_of_recalls", "mean_recall"])
+def test_a_mean_recall_is_a_sixth_of_the_sum(metric):
+    measured = study({"a": random_hits(3, 1), "b": random_hits(3, 2)})
+    share = {"sum_of_recalls": 1, "mean_recall": 6}[metric]
+    sums = over_seeds(measured)
+    bounds = ["value", "sd", "low", "high"]
+    figures = measured.figures.assign(metric=metric)
+    figures[bounds] /= share
+    again = over_seeds(Measured(figures, measured.hits, measured.recipes, EVALUATIONS))
+    np.testing.assert_allclose(again[bounds] * share, sums[bounds])
