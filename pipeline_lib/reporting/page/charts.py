@@ -1,15 +1,17 @@
 """The charts of the page: scores, and scores against updates, the image's weight, languages."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle
 
 import pandas as pd
 from markupsafe import Markup
 
 from pipeline_lib.reporting.page.svg import (
+    Curve,
     Estimate,
     bar_chart,
+    curves_chart,
     estimates_chart,
     interval_chart,
     line_chart,
@@ -23,15 +25,22 @@ _RECALL_HEIGHT, _LOSS_HEIGHT, _WORD_HEIGHT = 110, 60, 130
 _LOSS_KINDS = ("second solid", "second dashed", "second dotted")
 """Classes of the page's style, of one loss term each."""
 
+CURVE_KINDS = [f"hue-{n % 8} {dash}" for dash in ("solid", "dashed", "dotted") for n in range(8)]
+"""Classes of the page's style, of one recipe each."""
+
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts under a caption, whose title is a name of params.yaml or a word."""
+    """Charts under a caption, whose title is a name of params.yaml or a word.
+
+    ``legend`` has the class of each recipe's curve.
+    """
 
     title: str
     words: str
     charts: Sequence[Markup]
     is_name: bool = True
+    legend: Mapping[str, str] = field(default_factory=dict)
 
 
 def score_charts(results: Results) -> Iterator[Figure]:
@@ -56,11 +65,37 @@ def reuse_charts(results: Results) -> Iterator[Figure]:
         yield Figure(name, "captions by how often they are lent", [chart])
 
 
+def language_name(language: str) -> str:
+    """Return the English name of a language; its code, if the papers do not have it."""
+    return LANGUAGES.get(language, language)
+
+
 def pool_name(dataset: str, language: str, summary: pd.DataFrame) -> str:
     """Return the language's name, and the data set where recipes are scored on several."""
-    name = LANGUAGES.get(language, language)
+    name = language_name(language)
     several = summary.loc[summary["language"] == language, "dataset"].nunique() > 1
     return f"{name} · {dataset}" if several else name
+
+
+def curve_charts(results: Results) -> Iterator[Figure]:
+    """Yield the validation recalls of all recipes in one plot, means over seeds, by epoch."""
+    curves = {
+        name: history.assign(recalls=mean_recall_sum(history))
+        .groupby("update")[["epoch", "recalls"]]
+        .mean()
+        for name, history in results.training.items()
+    }
+    if not curves:
+        return
+    highest = max(curve["recalls"].max() for curve in curves.values())
+    ticks = round_ticks(0, float(highest), 5)
+    kinds = dict(zip(curves, cycle(CURVE_KINDS), strict=False))
+    series = [
+        Curve(name, kinds[name], curve["epoch"], curve["recalls"]) for name, curve in curves.items()
+    ]
+    chart = curves_chart("Validation recalls of all recipes by epoch", series, ticks)
+    words = "sum of recalls on the validation captions by epoch, mean of seeds and languages"
+    yield Figure("All recipes", words, [chart], is_name=False, legend=kinds)
 
 
 def training_charts(results: Results) -> Iterator[Figure]:
@@ -141,7 +176,7 @@ def _charts(results: Results, varied: dict[str, float], words: str) -> Iterator[
     table = results.summary[results.summary["recipe"].isin(varied)]
     for (_, language), rows in table.groupby(["dataset", "language"], sort=False):
         if rows["recipe"].map(varied).nunique() > 1:
-            yield _chart(rows, varied, LANGUAGES.get(str(language), str(language)), words)
+            yield _chart(rows, varied, language_name(str(language)), words)
 
 
 def _chart(rows: pd.DataFrame, varied: dict[str, float], language: str, words: str) -> Figure:
