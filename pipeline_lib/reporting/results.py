@@ -11,6 +11,7 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import read_report, read_reports
 from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
 from pipeline_lib.reporting.comparisons import compare, comparison_tables
+from pipeline_lib.reporting.curves import training_curves
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import Reports, figures, headlines
 from pipeline_lib.reporting.published import beside_published, published_tables, read_published
@@ -100,6 +101,11 @@ class Results:
         return beside_published(self.figures, self.published)
 
     @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Validation recalls over training (curves.training_curves)."""
+        return training_curves(self.training)
+
+    @cached_property
     def verdicts(self) -> list[Verdict]:
         """Who is best in each language."""
         return verdicts(self.summary, self.hits, self.settings.evaluations.retrieval)
@@ -109,6 +115,7 @@ class Results:
         """What is written as CSV, by name."""
         return {
             "summary": self.summary,
+            "curves": self.curves,
             "tasks": headlines(self.figures).drop(columns=["paper", "dataset"]),
             "comparisons": self.comparisons,
             "published": self.beside_published,

@@ -4,7 +4,6 @@ import io
 import json
 import re
 import shutil
-import subprocess
 from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
@@ -25,9 +24,10 @@ from pipeline_lib.cli.recipe import recipe
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval.hits import read_hits
 from pipeline_lib.reporting.comparisons import Difference
+from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
-from pipeline_lib.reporting.page.charts import mean_recall_sum, word_translation_charts
+from pipeline_lib.reporting.page.charts import word_translation_charts
 from pipeline_lib.reporting.page.gallery import queries_each, spread
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
@@ -502,26 +502,6 @@ root.dataset.measured = JSON.stringify({
   blank: [...document.images].filter(i => !i.naturalWidth).length,
   dark: getComputedStyle(document.body).backgroundColor});
 </script>"""
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    """Return a function that opens a page and returns its DOM and what the browser logged."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip("no Chromium: install the package chromium to see the report in a browser")
-    profile = tmp_path_factory.mktemp("profile")
-
-    def open_page(path, *options):
-        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                   "--enable-logging=stderr", f"--user-data-dir={profile}",
-                   "--disable-background-networking", *options, path.as_uri()]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=100)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-    return open_page
 
 
 def test_browser_shows_the_page_without_a_complaint(study, chromium, page, html):

@@ -7,6 +7,7 @@ from itertools import cycle
 import pandas as pd
 from markupsafe import Markup
 
+from pipeline_lib.reporting.curves import RECALLS, mean_recall_sum
 from pipeline_lib.reporting.page.svg import (
     Curve,
     Estimate,
@@ -79,19 +80,13 @@ def pool_name(dataset: str, language: str, summary: pd.DataFrame) -> str:
 
 def curve_charts(results: Results) -> Iterator[Figure]:
     """Yield the validation recalls of all recipes in one plot, means over seeds, by epoch."""
-    curves = {
-        name: history.assign(recalls=mean_recall_sum(history))
-        .groupby("update")[["epoch", "recalls"]]
-        .mean()
-        for name, history in results.training.items()
-    }
+    curves = dict(list(results.curves.groupby("recipe", sort=False)))
     if not curves:
         return
-    highest = max(curve["recalls"].max() for curve in curves.values())
-    ticks = round_ticks(0, float(highest), 5)
+    ticks = round_ticks(0, float(results.curves[RECALLS].max()), 5)
     kinds = dict(zip(curves, cycle(CURVE_KINDS), strict=False))
     series = [
-        Curve(name, kinds[name], curve["epoch"], curve["recalls"]) for name, curve in curves.items()
+        Curve(name, kinds[name], rows["epoch"], rows[RECALLS]) for name, rows in curves.items()
     ]
     chart = curves_chart("Validation recalls of all recipes by epoch", series, ticks)
     words = "sum of recalls on the validation captions by epoch, mean of seeds and languages"
@@ -153,11 +148,6 @@ def word_translation_charts(results: Results) -> Iterator[Figure]:
         label = f"Precision of word translation and R@1 of {name} over its updates, in per cent"
         words = "words that find their translation first (line), R@1 image → text (dashed), in %"
         yield Figure(name, words, [line_chart(label, curves, ticks, _WORD_HEIGHT)])
-
-
-def mean_recall_sum(history: pd.DataFrame) -> pd.Series:
-    """Return the validation sum of recalls, averaged over the recipe's languages."""
-    return history.filter(regex="^recall_sum_").mean(axis=1)
 
 
 def beta_charts(results: Results) -> Iterator[Figure]:
