@@ -147,6 +147,7 @@ def test_results_are_compared_with_those_of_the_last_commit(world):
     assert "mule" not in difference
     page = run("uv run dvc plots show", world).strip().removeprefix("file://")
     assert "kadar_en_de_translated_c2c" in Path(page).read_text(encoding="utf-8")
+    assert "index.html" in run("dvc plots diff", world)
     assert "dvc_plots" not in run("git status --short", world)
 
 
