@@ -111,8 +111,7 @@ def line_chart(
     last = max(max(xs) for _, xs, _ in series)
     x = Scale(0, last, _LEFT, WIDTH - _MARK)
     y = Scale(y_ticks[0], y_ticks[-1], height, 6)
-    drawn = [line(_LEFT, y(tick), WIDTH - _MARK, y(tick)) for tick in y_ticks]
-    drawn += [text(_LEFT - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in y_ticks]
+    drawn = _y_axis(y_ticks, y, _LEFT, WIDTH - _MARK)
     drawn += [_curve(name, xs, ys, x, y) for name, xs, ys in series]
     drawn += [_dot(x(at), y(value), " best") for at, value in marks]
     ends = [(0.0, "start"), (last, "end")]
@@ -131,8 +130,7 @@ def curves_chart(label: str, curves: Sequence[Curve], y_ticks: Sequence[float]) 
     x_ticks = round_ticks(0, float(max(max(curve.x) for curve in curves)), 6)
     x = Scale(0, x_ticks[-1], _WIDE_LEFT, _WIDE - 12)
     y = Scale(y_ticks[0], y_ticks[-1], _TALL, 12)
-    drawn = [line(_WIDE_LEFT, y(tick), _WIDE - 12, y(tick)) for tick in y_ticks]
-    drawn += [text(_WIDE_LEFT - 6, y(tick) + 4, f"{tick:g}", anchor="end") for tick in y_ticks]
+    drawn = _y_axis(y_ticks, y, _WIDE_LEFT, _WIDE - 12)
     drawn += [text(x(tick), _TALL + 20, f"{tick:g}", anchor="middle") for tick in x_ticks]
     drawn += [
         _NAMED_CURVE.format(each.name, _curve(each.kind, each.x, each.y, x, y)) for each in curves
@@ -148,8 +146,7 @@ def estimates_chart(
     places = sorted({at for at, _ in points})
     x = Scale(0, max(len(places) - 1, 1), _LEFT + 18, WIDTH - 24)
     y = Scale(y_ticks[0], y_ticks[-1], height, 6)
-    drawn = [line(_LEFT, y(tick), WIDTH - _MARK, y(tick)) for tick in y_ticks]
-    drawn += [text(_LEFT - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in y_ticks]
+    drawn = _y_axis(y_ticks, y, _LEFT, WIDTH - _MARK)
     for number, place in enumerate(places):
         here = [row for at, row in points if at == place]
         for rank, row in enumerate(here):
@@ -217,6 +214,12 @@ def _curve(kind: str, xs: Sequence[float], ys: Sequence[float], x: Scale, y: Sca
     known = [(a, b) for a, b in zip(xs, ys, strict=True) if np.isfinite(b)]
     points = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in known)
     return _CURVE.format(points, kind)
+
+
+def _y_axis(ticks: Sequence[float], y: Scale, left: float, right: float) -> list[Markup]:
+    """Return a line from left to right for each number, with the number before it."""
+    lines = [line(left, y(tick), right, y(tick)) for tick in ticks]
+    return [*lines, *(text(left - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in ticks)]
 
 
 def _tick_labels(ticks: Sequence[float], x: Scale, y: float) -> list[Markup]:
