@@ -9,7 +9,7 @@ DVC deletes the outputs of a stage before it runs. So they are kept as hard link
 space, and are put back if the stage fails: its metrics stay, and once the cause is mended nothing
 runs that DVC had recorded.
 
-All stands in ``.dvc/tmp``, which git ignores and which it is safe to delete.
+All stands in ``.dvc/tmp/polyview``, which git ignores and which it is safe to delete.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 _HOME = Path(".dvc/tmp/polyview")
@@ -128,24 +128,24 @@ def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, list[str]]:
 
 def _keep(outputs: Sequence[str]) -> None:
     for output in filter(os.path.exists, outputs):
-        _link(Path(output), _KEPT / output)
+        _replace(Path(output), _KEPT / output, os.link)
 
 
 def _put_back(outputs: Sequence[str]) -> None:
     for output in outputs:
         if not os.path.exists(output) and (_KEPT / output).exists():
-            _link(_KEPT / output, Path(output))
+            # Copies: DVC's cache may hold the same files.
+            _replace(_KEPT / output, Path(output), shutil.copy2)
 
 
-def _link(source: Path, target: Path) -> None:
-    """Make the target the same files as the source. All are replaced, never written in place."""
+def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(source, target, symlinks=True, copy_function=os.link)
+        shutil.copytree(source, target, symlinks=True, copy_function=copy)
     else:
         target.unlink(missing_ok=True)
-        os.link(source, target)
+        copy(str(source), str(target))
 
 
 def _read(path: Path) -> dict:
