@@ -1,16 +1,19 @@
-"""Draw docs/report.svg, the picture in README, from world's report: ``python docs/picture.py``.
+"""Draw the pictures of the documentation: ``python docs/picture.py``.
 
-It takes the charts of the first two languages and the first query of each kind as they stand in
-``data/report/index.html``. Run it after ``dvc repro``.
+docs/report.svg, also in README, has the charts of the first two languages and the first query of
+each kind as they stand in world's ``data/report/index.html``. docs/plots.svg is the first two plots
+of ``dvc_plots/index.html``. Run it after ``dvc repro`` and ``dvc plots show``.
 """
 
+import json
 import re
 import textwrap
 from html import escape, unescape
 from pathlib import Path
 
-REPORT = Path("data/report/index.html")
-PICTURE = Path("docs/report.svg")
+import vl_convert
+
+REPORT, PLOTS = Path("data/report/index.html"), Path("dvc_plots/index.html")
 WIDTH, HEIGHT, MARGIN, COLUMN = 860, 705, 30, 400
 STYLE = """
 svg { font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
@@ -78,5 +81,14 @@ def picture(page: str) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {head}>\n{inside}\n</svg>\n'
 
 
+def plots(page: str) -> str:
+    """Return the first two plots of DVC's page as SVG, side by side."""
+    specifications = [json.loads(each) for each in re.findall(r"var spec = (\{.*\});\n", page)]
+    beside = {"hconcat": specifications[:2], "resolve": {"scale": {"color": "independent"}}}
+    return vl_convert.vegalite_to_svg(beside)
+
+
 if __name__ == "__main__":
-    PICTURE.write_text(picture(REPORT.read_text(encoding="utf-8")), encoding="utf-8")
+    for draw, source, target in ((picture, REPORT, "report"), (plots, PLOTS, "plots")):
+        drawn = draw(source.read_text(encoding="utf-8"))
+        Path(f"docs/{target}.svg").write_text(drawn, encoding="utf-8")

@@ -6,8 +6,10 @@ the first ones run on the other core. Each later ``python -m stages.STAGE`` hand
 environment, folder and open files to the server and waits; the server forks a child that runs the
 stage. Our own modules are imported in the child: the server has none of their code.
 
-The server ends with the ``dvc`` process, and a child with the stage that asked for it. Without DVC,
-or where anything here fails, a stage runs as any Python module does.
+The server ends with the ``dvc`` process, and a child with the stage that asked for it. Where there
+is no server yet, the child is the stage's own. Either way the process that DVC started only waits:
+it says how far the run has come, and puts metrics back if the stage fails (progress.py). Without
+DVC a stage runs as any Python module does.
 """
 
 import contextlib
@@ -21,6 +23,8 @@ import sys
 import threading
 from pathlib import Path
 
+from pipeline_lib.progress import Following
+
 LIBRARIES = (
     "click",
     "efficientnet_lite_pytorch",
@@ -28,7 +32,8 @@ LIBRARIES = (
     "numpy",
     "pandas",
     "pyarrow.parquet",
-    "pydantic",
+    "pydantic.main",
+    "pydantic.types",
     "ruamel.yaml",
     "sacrebleu",
     "sacremoses",
@@ -44,7 +49,7 @@ _INTERRUPTED = 130
 
 
 def run_warm(package: str) -> None:
-    """Run the module of ``python -m`` in the server's child and exit; return if there is no server.
+    """Run the module of ``python -m`` in a child and exit; return in the child, or without DVC.
 
     Called while ``package`` is imported, before the module itself.
     """
@@ -52,12 +57,45 @@ def run_warm(package: str) -> None:
     dvc = _dvc_process() if module and "DVC_STAGE" in os.environ else None
     if dvc is None:
         return
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(_address(dvc))
-        if _peer(connection) == os.getuid():
-            os._exit(_ask(connection, module))
-    if os.fork() == 0:
+    connection = _connected(dvc)
+    if connection is None and os.fork() == 0:
         _serve(dvc)
+    following = _following(dvc)
+    ours, its = socket.socketpair()
+    child = os.fork() if connection is None else None
+    if child == 0:
+        ours.close()
+        threading.Thread(target=_end_with, args=(its,), daemon=True).start()
+        return
+    try:
+        code = _ended(child) if child else _ask(connection, module)
+    except KeyboardInterrupt:
+        code = _INTERRUPTED
+    following.end(code)
+    os._exit(code)
+
+
+def _following(dvc: int) -> Following:
+    words = Path(f"/proc/{dvc}/cmdline").read_text().split("\0")[:-1]
+    names = [os.path.basename(word) for word in words]
+    stage = os.environ["DVC_STAGE"].rpartition(":")[2]
+    return Following(stage, _address(dvc), words[names.index("dvc") + 1 :])
+
+
+def _connected(dvc: int) -> socket.socket | None:
+    """Return a connection to the server, if there is one."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(_address(dvc))
+        return connection if _peer(connection) == os.getuid() else None
+    except OSError:
+        return None
+
+
+def _ended(child: int) -> int:
+    """Wait for a child; return its exit code as shells do, above 128 if a signal ended it."""
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return code if code >= 0 else 128 - code
 
 
 def _module_that_runs(package: str) -> str | None:

@@ -15,6 +15,7 @@ ROOMS = [
         "exact",
         "forks",
         "fingerprints",
+        "progress",
         "warm",
     },
     {"corpora", "images", "text"},

@@ -37,8 +37,11 @@ for folder in ("data", "metrics/results"):
     Path(folder).mkdir(parents=True, exist_ok=True)
 Path("data/models").write_text(json.dumps(rows))
 Path("metrics/results/summary.json").write_text(json.dumps(made_up, indent=1))
-lines = ["recipe,sum_of_recalls", *(f"{name},{value}" for name, value in made_up.items())]
-Path("metrics/results/summary.csv").write_text("\\n".join(lines) + "\\n")
+lines = [f"{name},en,{value},{value - 9},{value + 9}" for name, value in made_up.items()]
+header = "recipe,language,sum_of_recalls,sum_of_recalls_low,sum_of_recalls_high"
+Path("metrics/results/summary.csv").write_text("\\n".join([header, *lines]) + "\\n")
+lines = ["recipe,epoch,sum_of_recalls", *(f"{name},1,{value}" for name, value in made_up.items())]
+Path("metrics/results/curves.csv").write_text("\\n".join(lines) + "\\n")
 """
 
 
@@ -73,14 +76,15 @@ def project(tmp_path_factory):
         (home / ".dvc").mkdir(parents=True, exist_ok=True)
         for name in ("params.yaml", ".dvc/config", ".dvc/.gitignore", ".dvcignore"):
             shutil.copy(ROOT / study / name, home / name)
+        shutil.copytree(ROOT / study / ".dvc/plots", home / ".dvc/plots")
         stage = {
             "cmd": "python stand_in.py",
             "deps": ["${root}/papers.yaml", "params.yaml"],
             "outs": [
                 "data/models",
                 *(
-                    {f"metrics/results/summary.{form}": {"cache": False}}
-                    for form in ("csv", "json")
+                    {f"metrics/results/{name}": {"cache": False}}
+                    for name in ("summary.csv", "summary.json", "curves.csv")
                 ),
             ],
         }
@@ -143,6 +147,7 @@ def test_results_are_compared_with_those_of_the_last_commit(world):
     assert "mule" not in difference
     page = run("uv run dvc plots show", world).strip().removeprefix("file://")
     assert "kadar_en_de_translated_c2c" in Path(page).read_text(encoding="utf-8")
+    assert "index.html" in run("dvc plots diff", world)
     assert "dvc_plots" not in run("git status --short", world)
 
 

@@ -94,4 +94,5 @@ def _write_study(root: Path, folder: Path, params: str) -> None:
     (folder / ".dvcignore").write_text("__pycache__/\n", encoding="utf-8")
     (folder / ".dvc").mkdir()
     (folder / ".dvc/config").write_text(CONFIG, encoding="utf-8")
+    shutil.copytree(root / ".dvc/plots", folder / ".dvc/plots")
     (folder / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n", encoding="utf-8")

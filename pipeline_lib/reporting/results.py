@@ -17,6 +17,7 @@ from pipeline_lib.reporting.claims import (
     reranked_figures,
 )
 from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
+from pipeline_lib.reporting.curves import training_curves
 from pipeline_lib.reporting.differences import Asked, Difference, Measured, differences
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import Reports, figures, headlines
@@ -133,6 +134,11 @@ class Results:
         return beside_published(self.figures, self.published)
 
     @cached_property
+    def curves(self) -> pd.DataFrame:
+        """Validation recalls over training (curves.training_curves)."""
+        return training_curves(self.training)
+
+    @cached_property
     def verdicts(self) -> list[Verdict]:
         """Who is best in each language."""
         confidence = self.settings.evaluations.retrieval.confidence
@@ -143,6 +149,7 @@ class Results:
         """What is written as CSV, by name."""
         return {
             "summary": self.summary,
+            "curves": self.curves,
             "tasks": headlines(self.figures).drop(columns=["paper", "dataset"]),
             "comparisons": self.comparisons,
             "claims": self.claims,

@@ -30,6 +30,7 @@ def root(tmp_path, monkeypatch):
     (home / "studies").mkdir(parents=True)
     for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
         shutil.copy(ROOT / name, home)
+    shutil.copytree(ROOT / ".dvc/plots", home / ".dvc/plots")
     monkeypatch.chdir(home)
     return home
 
@@ -79,7 +80,8 @@ def test_a_short_table_becomes_a_study_whose_settings_load(root, table):
     assert (folder / "dvc.yaml").read_bytes() == (ROOT / "dvc.yaml").read_bytes()
     assert (folder / "checkout").resolve() == root
     flickr8k = ROOT / "studies/flickr8k"
-    for name in (".dvc/config", ".dvc/.gitignore", ".dvcignore", "published.csv"):
+    plots = (".dvc/plots/curves.json", ".dvc/plots/recalls.json")
+    for name in (".dvc/config", ".dvc/.gitignore", ".dvcignore", "published.csv", *plots):
         assert (folder / name).read_bytes() == (flickr8k / name).read_bytes()
 
 

@@ -1,8 +1,10 @@
 import base64
+import hashlib
 import io
+import json
 import re
 import shutil
-import subprocess
+from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
@@ -18,13 +20,16 @@ from PIL import Image
 from ruamel.yaml import YAML
 from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
+from pipeline_lib.cli.recipe import recipe
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval.hits import read_hits
+from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
-from pipeline_lib.reporting.page.charts import mean_recall_sum, word_translation_charts
+from pipeline_lib.reporting.page.charts import word_translation_charts
 from pipeline_lib.reporting.page.gallery import queries_each, spread
+from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
@@ -40,7 +45,7 @@ class Page(HTMLParser):
 
     def __init__(self, html):
         super().__init__()
-        self.tags, self.open, self.text, self.problems = [], [], [], []
+        self.tags, self.open, self.text, self.problems, self.scripts = [], [], [], [], []
         self.feed(html)
         self.close()
 
@@ -56,7 +61,9 @@ class Page(HTMLParser):
             self.problems.append(f"</{tag}> at {self.getpos()}")
 
     def handle_data(self, data):
-        if self.open and self.open[-1] != "style":
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif self.open and self.open[-1] != "style":
             self.text.append(data)
 
     def attributes(self, name):
@@ -90,16 +97,21 @@ def test_page_is_well_formed_and_its_links_lead_somewhere(page):
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
     links = [link for link in page.attributes("href") if link != "data:,"]
-    assert sorted(links) == sorted(f"#{name}" for name in ids)
+    assert set(links) == {f"#{name}" for name in ids}
     assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
-            "training", "others", "method"} == set(ids)  # fmt: skip
+            "claims", "curves", "training", "recipes", "method",
+            *(f"recipe-{name}" for name in CHANCES)} == set(ids)  # fmt: skip
 
 
 def test_page_loads_nothing_and_names_no_place_or_time(page, html, study):
     sources = page.attributes("src")
     assert len(sources) == 2 * 6 * queries_each(2)
     assert all(source.startswith("data:image/jpeg;base64,") for source in sources)
-    assert "script" not in {tag for tag, _ in page.tags}
+    (script,) = page.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = (words for words in page.attributes("content") if "default-src" in words)
+    assert policy.startswith("default-src 'none';")
+    assert policy.endswith(f"script-src 'sha256-{digest}'")
     assert not re.search(r"https?:|url\(|@import", html)
     assert str(study) not in html
 
@@ -137,8 +149,36 @@ def test_first_screen_says_who_won_and_by_how_much(study, page):
         others = [value for (name, code), value in sums.items()
                   if code == language and name != "mlmme_b100"]  # fmt: skip
         assert sums[second, language] == max(others)
-    assert "Leads that are certain at 95 %: English, German." in words
+    assert "Leads at 95 %: certain in English, German." in words
+    assert words.count("learnt from English, German (world_six)") == 2
+    summary = pd.read_csv(study / "metrics/results/summary.csv").set_index(["recipe", "language"])
+    for language in ("en", "de"):
+        row = summary.loc["mlmme_b100", language]
+        bounds = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
+        assert "{:.1f}\n{:.1f}–{:.1f}".format(row["sum_of_recalls"], *bounds) in words
     assert f"a blind guess gets {chance(IMAGES, IMAGES * PER_IMAGE):.0f}." in words
+
+
+def test_each_row_of_a_recipe_leads_to_its_settings_and_their_places(study, page, monkeypatch):
+    names = [row[0] for row in retrieval_rows(study)]
+    links = [link.removeprefix("#recipe-") for link in page.attributes("href")]
+    assert all(links.count(name) > names.count(name) for name in CHANCES)
+    words = "".join(page.text)
+    monkeypatch.chdir(study)
+    for name in CHANCES:
+        printed = CliRunner().invoke(recipe, [name], catch_exceptions=False).output
+        assert f"\n{printed}" in words
+
+
+def test_claims_have_a_section_where_reporting_has_a_table_of_them(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    claims = Table("claims", "Claims", ["claim", "verdict"], [["two help", "holds"]], 2)
+    results.tables["claims"] = claims
+    html = report_page(results, [])
+    section = html[html.index('<section id="claims">') :].partition("</section>")[0]
+    assert "two help</th>" in section
+    assert html.count("two help") == 1
 
 
 @pytest.mark.parametrize(
@@ -325,15 +365,17 @@ def test_latex_escapes_and_has_as_many_columns_as_the_table():
     assert lines[-1] == r"\end{tabular}"
 
 
+def retrieval_rows(study):
+    text = (study / "metrics/results/tables/retrieval.md").read_text(encoding="utf-8")
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[4:]]
+
+
 def test_every_table_is_exported_and_bold_is_the_best(study):
     names = {path.name for path in (study / "metrics/results/tables").iterdir()}
     stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "claims"}
     stems.add("comparison_beta")
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
-    lines = (
-        (study / "metrics/results/tables/retrieval.md").read_text(encoding="utf-8").splitlines()[4:]
-    )
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    rows = retrieval_rows(study)
     assert [row[:2] for row in rows] == [
         ["mlmme_b050", "en"], ["mlmme_b050", "de"], ["mlmme_b100", "en"], ["mlmme_b100", "de"],
         ["kadar_en", "en"],
@@ -463,37 +505,19 @@ root.dataset.measured = JSON.stringify({
 </script>"""
 
 
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory):
-    """Return a function that opens a page and returns its DOM and what the browser logged."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = next(filter(None, map(shutil.which, names)), None)
-    if program is None:
-        pytest.skip("no Chromium: install the package chromium to see the report in a browser")
-    profile = tmp_path_factory.mktemp("profile")
-
-    def open_page(path, *options):
-        command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-                   "--enable-logging=stderr", f"--user-data-dir={profile}",
-                   "--disable-background-networking", *options, path.as_uri()]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=100)
-        assert done.returncode == 0, done.stderr
-        return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-
-    return open_page
-
-
-def test_browser_shows_the_page_without_a_complaint(study, chromium, page):
+def test_browser_shows_the_page_without_a_complaint(study, chromium, page, html):
     # The page's own policy forbids every request; the browser would log one.
     dom, complaints = chromium(study / "data/report/index.html")
     assert complaints == []
     assert len(re.findall("<img ", dom)) == len(page.attributes("src"))
+    assert dom.count("<button") > html.count("<button") == 0, "the policy lets the script run"
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, 1), (1200, 0)])
 def test_page_fits_phones_and_desktops_in_light_and_dark(html, chromium, tmp_path, width, scheme):
-    without_policy = re.sub(r"<meta [^>]*Content-Security-Policy[^>]*>", "", html)
-    probe = without_policy.replace('loading="lazy"', "").replace("</body>", f"{MEASURE}</body>")
+    probe = (
+        without_policy(html).replace('loading="lazy"', "").replace("</body>", f"{MEASURE}</body>")
+    )
     (tmp_path / "page.html").write_text(probe, encoding="utf-8")
     options = (f"--window-size={width},900", f"--blink-settings=preferredColorScheme={scheme}")
     dom, complaints = chromium(tmp_path / "page.html", *options)
@@ -503,6 +527,78 @@ def test_page_fits_phones_and_desktops_in_light_and_dark(html, chromium, tmp_pat
     brightness = sum(map(int, re.findall(r"\d+", found.pop("dark"))))
     assert found == {"page": True, "wide": 0, "blank": 0}
     assert (brightness > 380) == (scheme == 1)
+
+
+USE = """<script>
+const root = document.documentElement, done = {};
+const box = document.querySelector('[aria-label^="Image–text retrieval: the sum"]');
+const tools = box.previousElementSibling, table = box.querySelector('table');
+const shown = column => [...table.tBodies[0].rows].filter(row => !row.hidden)
+  .map(row => row.cells[column].textContent);
+const head = name => [...table.tHead.rows[0].cells].find(cell => cell.textContent === name);
+const press = name => { head(name).firstChild.focus(); document.activeElement.click();
+  return head(name).getAttribute('aria-sort'); };
+done.before = shown(0);
+done.turns = [];
+for (const name of ['sum of recalls', 'sum of recalls', 'sum of recalls', 'recipe'])
+  done.turns.push([press(name), shown(3), shown(0)]);
+const [search, list, count] = tools.children;
+const set = (input, value) => { input.value = value; input.dispatchEvent(new Event('input')); };
+set(search, 'MULE');
+done.mule = [count.value, count.role || count.tagName, shown(0)];
+set(list, 'fr');
+done.french = [count.value, list.getAttribute('aria-label'), shown(0), shown(1)];
+set(search, ''); set(list, '');
+done.all = count.value;
+box.scrollLeft = 300;
+done.fixed = table.tBodies[0].rows[0].cells[0].getBoundingClientRect().left
+  - box.getBoundingClientRect().left;
+done.scrolled = box.scrollLeft;
+const keys = [...document.querySelectorAll('.curves .keys button')];
+keys[2].click();
+done.picked = [keys[2].textContent, keys[2].getAttribute('aria-pressed'),
+  [...document.querySelectorAll('.line.on title')].map(title => title.textContent)];
+location.hash = 'recipe-mule';
+requestAnimationFrame(() => {
+  done.open = [...document.querySelectorAll('details[open] summary code')].map(e => e.textContent);
+  root.dataset.done = JSON.stringify(done); });
+</script>"""
+
+
+def test_tables_are_sorted_and_filtered_and_links_open_recipes(chromium, tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT / "studies/flickr8k")
+    results = read_results(load_settings())
+    probe = without_policy(report_page(results, [])).replace("</body>", f"{USE}</body>")
+    (tmp_path / "page.html").write_text(probe, encoding="utf-8")
+    dom, complaints = chromium(tmp_path / "page.html", "--window-size=900,900")
+    assert complaints == []
+    done = json.loads(unescape(re.search(r'data-done="([^"]*)"', dom)[1]))
+    names = [row[0] for row in results.tables["retrieval"].rows]
+    assert done["before"] == names
+    turns, sums, recipes = zip(*done["turns"], strict=True)
+    numbers = [[float(re.match(r"[\d.]+", cell)[0]) for cell in cells] for cells in sums]
+    assert turns == ("descending", "ascending", None, "ascending")
+    assert numbers[0] == sorted(numbers[0], reverse=True) != numbers[2]
+    assert numbers[1] == sorted(numbers[1])
+    assert recipes[2] == names
+    assert recipes[3] == sorted(names)
+    mule = [name for name in sorted(names) if "mule" in name]
+    assert done["mule"] == [f"{len(mule)} of {len(names)} rows", "OUTPUT", mule]
+    count, label, french, languages = done["french"]
+    assert count.startswith(f"{len(french)} of ")
+    assert label.startswith("language of: Image–text retrieval")
+    assert set(french) == {"mule", "mule_six"}
+    assert set(languages) == {"fr"}
+    assert done["all"] == f"{len(names)} of {len(names)} rows"
+    assert done["scrolled"] == 300
+    assert abs(done["fixed"]) <= 1.5
+    name = done["picked"][0]
+    assert done["picked"] == [name, "true", [name]]
+    assert done["open"] == ["mule"]
+
+
+def without_policy(html):
+    return re.sub(r"<meta [^>]*Content-Security-Policy[^>]*>", "", html)
 
 
 @pytest.mark.parametrize("name", [".", "studies/flickr8k"])

@@ -1,15 +1,18 @@
 """The charts of the page: scores, and scores against updates, the image's weight, languages."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import cycle
 
 import pandas as pd
 from markupsafe import Markup
 
+from pipeline_lib.reporting.curves import RECALLS, mean_recall_sum
 from pipeline_lib.reporting.page.svg import (
+    Curve,
     Estimate,
     bar_chart,
+    curves_chart,
     estimates_chart,
     interval_chart,
     line_chart,
@@ -23,15 +26,22 @@ _RECALL_HEIGHT, _LOSS_HEIGHT, _WORD_HEIGHT = 110, 60, 130
 _LOSS_KINDS = ("second solid", "second dashed", "second dotted")
 """Classes of the page's style, of one loss term each."""
 
+CURVE_KINDS = [f"hue-{n % 8} {dash}" for dash in ("solid", "dashed", "dotted") for n in range(8)]
+"""Classes of the page's style, of one recipe each."""
+
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts under a caption, whose title is a name of params.yaml or a word."""
+    """Charts under a caption, whose title is a name of params.yaml or a word.
+
+    ``legend`` has the class of each recipe's curve.
+    """
 
     title: str
     words: str
     charts: Sequence[Markup]
     is_name: bool = True
+    legend: Mapping[str, str] = field(default_factory=dict)
 
 
 def score_charts(results: Results) -> Iterator[Figure]:
@@ -56,11 +66,31 @@ def reuse_charts(results: Results) -> Iterator[Figure]:
         yield Figure(name, "captions by how often they are lent", [chart])
 
 
+def language_name(language: str) -> str:
+    """Return the English name of a language; its code, if the papers do not have it."""
+    return LANGUAGES.get(language, language)
+
+
 def pool_name(dataset: str, language: str, summary: pd.DataFrame) -> str:
     """Return the language's name, and the data set where recipes are scored on several."""
-    name = LANGUAGES.get(language, language)
+    name = language_name(language)
     several = summary.loc[summary["language"] == language, "dataset"].nunique() > 1
     return f"{name} · {dataset}" if several else name
+
+
+def curve_charts(results: Results) -> Iterator[Figure]:
+    """Yield the validation recalls of all recipes in one plot, means over seeds, by epoch."""
+    curves = dict(list(results.curves.groupby("recipe", sort=False)))
+    if not curves:
+        return
+    ticks = round_ticks(0, float(results.curves[RECALLS].max()), 5)
+    kinds = dict(zip(curves, cycle(CURVE_KINDS), strict=False))
+    series = [
+        Curve(name, kinds[name], rows["epoch"], rows[RECALLS]) for name, rows in curves.items()
+    ]
+    chart = curves_chart("Validation recalls of all recipes by epoch", series, ticks)
+    words = "sum of recalls on the validation captions by epoch, mean of seeds and languages"
+    yield Figure("All recipes", words, [chart], is_name=False, legend=kinds)
 
 
 def training_charts(results: Results) -> Iterator[Figure]:
@@ -120,11 +150,6 @@ def word_translation_charts(results: Results) -> Iterator[Figure]:
         yield Figure(name, words, [line_chart(label, curves, ticks, _WORD_HEIGHT)])
 
 
-def mean_recall_sum(history: pd.DataFrame) -> pd.Series:
-    """Return the validation sum of recalls, averaged over the recipe's languages."""
-    return history.filter(regex="^recall_sum_").mean(axis=1)
-
-
 def beta_charts(results: Results) -> Iterator[Figure]:
     """Yield one chart per language where recipes differ in beta (Calixto et al. 2017, table 1)."""
     varied = {n: r.beta for n, r in results.recipes.items() if n.startswith("mlmme_")}
@@ -141,7 +166,7 @@ def _charts(results: Results, varied: dict[str, float], words: str) -> Iterator[
     table = results.summary[results.summary["recipe"].isin(varied)]
     for (_, language), rows in table.groupby(["dataset", "language"], sort=False):
         if rows["recipe"].map(varied).nunique() > 1:
-            yield _chart(rows, varied, LANGUAGES.get(str(language), str(language)), words)
+            yield _chart(rows, varied, language_name(str(language)), words)
 
 
 def _chart(rows: pd.DataFrame, varied: dict[str, float], language: str, words: str) -> Figure:

@@ -1,15 +1,20 @@
 """The report of a study: one HTML page that loads nothing from anywhere."""
 
+import base64
+import hashlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from pipeline_lib.reporting.page.charts import (
     Figure,
     beta_charts,
+    curve_charts,
     language_charts,
+    language_name,
     pool_name,
     reuse_charts,
     score_charts,
@@ -19,11 +24,13 @@ from pipeline_lib.reporting.page.charts import (
 from pipeline_lib.reporting.page.gallery import Gallery
 from pipeline_lib.reporting.results import Results
 from pipeline_lib.reporting.table import FILES, Table
-from pipeline_lib.reporting.verdicts import LANGUAGES, Verdict, chance, evidence
+from pipeline_lib.reporting.verdicts import Verdict, chance, evidence
+from pipeline_lib.settings.printed import recipe_lines
 
 SECTIONS = MappingProxyType(
     {
         "scores": ("Scores", ("papers", "retrieval", "folds"), score_charts),
+        "claims": ("What the papers claim", ("claims",), None),
         "questions": ("Questions", ("comparison_*",), None),
         "published": ("Beside the papers", ("published", "published_tasks"), None),
         "beta": ("Weight of the image", (), beta_charts),
@@ -35,8 +42,10 @@ SECTIONS = MappingProxyType(
                     None),
         "gallery": ("What the best models find", (), None),
         "probes": ("Hubs and hard captions", ("hubs", "kinds"), None),
-        "training": ("Training", ("models",), training_charts),
+        "curves": ("Training", ("models",), curve_charts),
+        "training": ("Training of each recipe", (), training_charts),
         "others": ("Other tasks", (), None),
+        "recipes": ("Recipes", (), None),
         "method": ("How it was measured", (), None),
     }
 )  # fmt: skip
@@ -57,12 +66,19 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["language_name"] = language_name
     summary = results.summary
+    script = environment.get_template("tables.js").render()
     tables = {anchor: _tables(anchor, results.tables) for anchor in SECTIONS}
     figures = {anchor: list(charts(results)) if charts else []
                for anchor, (_, _, charts) in SECTIONS.items()}  # fmt: skip
     return environment.get_template("page.html").render(
-        datasets=", ".join(dict.fromkeys(summary["dataset"])),
+        script=Markup(script),
+        script_digest=_digest(script),
+        datasets=[*dict.fromkeys(summary["dataset"])],
+        learnt=results.recipes,
+        recipe_lines={name: recipe_lines(results.settings, name) for name in results.recipes},
+        languages=", ".join(map(language_name, dict.fromkeys(summary["language"]))),
         settings=results.settings.evaluations.retrieval,
         verdicts=results.verdicts,
         galleries=galleries,
@@ -70,11 +86,10 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         tables=tables,
         figures=figures,
         endings=list(FILES),
-        recipes=summary["recipe"].nunique(),
         papers=summary["paper"].nunique(),
         images=" or ".join(f"{n:,.0f}" for n in sorted({*summary["image_to_text_n_queries"]})),
         chances=_chances(summary),
-        certain=_certain(results.verdicts),
+        leads=_leads(results.verdicts, summary),
         pool_name=lambda row: pool_name(row["dataset"], row["language"], summary),
         evidence=lambda v: evidence(v, results.settings.evaluations.retrieval.confidence),
     )
@@ -98,7 +113,7 @@ def _sections(
     galleries: Sequence[Gallery],
 ) -> dict[str, str]:
     """Return the headings of the sections that have something to show."""
-    filled = {"method", *(["gallery"] if galleries else [])}
+    filled = {"method", "recipes", *(["gallery"] if galleries else [])}
     return {
         anchor: heading
         for anchor, (heading, *_) in SECTIONS.items()
@@ -106,13 +121,26 @@ def _sections(
     }
 
 
-def _certain(verdicts: Sequence[Verdict]) -> str:
-    leads = [(LANGUAGES.get(v.language, v.language), v.lead) for v in verdicts if v.lead]
-    certain = [language for language, lead in leads if lead.certain]
-    return (", ".join(certain) or "none") if leads else ""
+def _leads(verdicts: Sequence[Verdict], summary: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the pools in which the lead is certain, and those where it may be chance."""
+    leads = {
+        pool_name(v.best["dataset"], v.language, summary): v.lead.certain
+        for v in verdicts
+        if v.lead
+    }
+    return {
+        words: [pool for pool, certain in leads.items() if certain == wanted]
+        for words, wanted in (("certain", True), ("may be chance", False))
+    }
 
 
 def _chances(summary: pd.DataFrame) -> str:
     pools = summary[["image_to_text_n_queries", "text_to_image_n_queries"]].drop_duplicates()
     values = sorted({f"{chance(int(i), int(c)):.0f}" for i, c in pools.to_numpy()}, key=float)
     return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def _digest(script: str) -> str:
+    """Return what the page's policy knows its only script by."""
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"

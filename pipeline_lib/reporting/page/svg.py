@@ -11,11 +11,15 @@ WIDTH = 320
 
 # What is put into these is escaped.
 _SVG = Markup('<svg viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}</svg>')
+_NAMED_CURVE = Markup('<g class="line" data-recipe="{0}"><title>{0}</title>{1}</g>')
 _LINE = Markup('<line x1="{:.5g}" y1="{:.5g}" x2="{:.5g}" y2="{:.5g}" class="{}"/>')
 _TEXT = Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}" class="{}">{}</text>')
 _BAR = Markup('<rect x="{:.5g}" y="{:.5g}" width="{:.5g}" height="13" class="bar"/>')
 _DOT = Markup('<circle cx="{:.5g}" cy="{:.5g}" r="{:g}" class="mark{}">{}</circle>')
 _CURVE = Markup('<polyline points="{}" class="curve {}"/>')
+
+_WIDE, _TALL, _WIDE_LEFT = 760, 300, 56
+"""Of a chart as wide as the page, whose text the page's style enlarges on a phone."""
 
 _ROW = 34
 _LEFT = 34
@@ -31,6 +35,16 @@ class Estimate:
     low: float
     high: float
     best: bool
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with a name and a class of the page's style; NaN leaves a gap."""
+
+    name: str
+    kind: str
+    x: Sequence[float]
+    y: Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -97,13 +111,31 @@ def line_chart(
     last = max(max(xs) for _, xs, _ in series)
     x = Scale(0, last, _LEFT, WIDTH - _MARK)
     y = Scale(y_ticks[0], y_ticks[-1], height, 6)
-    drawn = [line(_LEFT, y(tick), WIDTH - _MARK, y(tick)) for tick in y_ticks]
-    drawn += [text(_LEFT - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in y_ticks]
+    drawn = _y_axis(y_ticks, y, _LEFT, WIDTH - _MARK)
     drawn += [_curve(name, xs, ys, x, y) for name, xs, ys in series]
     drawn += [_dot(x(at), y(value), " best") for at, value in marks]
     ends = [(0.0, "start"), (last, "end")]
     drawn += [text(x(at), height + 15, f"{at:,.0f}", anchor=anchor) for at, anchor in ends]
     return picture(label, height + 20, drawn)
+
+
+def curves_chart(label: str, curves: Sequence[Curve], y_ticks: Sequence[float]) -> Markup:
+    """Draw many curves from 0 over one axis, as wide as the page.
+
+    Args:
+        label: What the chart shows, for those who cannot see it.
+        curves: In the order of drawing.
+        y_ticks: Numbers along the y axis; the first and the last are its ends.
+    """
+    x_ticks = round_ticks(0, float(max(max(curve.x) for curve in curves)), 6)
+    x = Scale(0, x_ticks[-1], _WIDE_LEFT, _WIDE - 12)
+    y = Scale(y_ticks[0], y_ticks[-1], _TALL, 12)
+    drawn = _y_axis(y_ticks, y, _WIDE_LEFT, _WIDE - 12)
+    drawn += [text(x(tick), _TALL + 20, f"{tick:g}", anchor="middle") for tick in x_ticks]
+    drawn += [
+        _NAMED_CURVE.format(each.name, _curve(each.kind, each.x, each.y, x, y)) for each in curves
+    ]
+    return picture(label, _TALL + 28, drawn, _WIDE)
 
 
 def estimates_chart(
@@ -114,8 +146,7 @@ def estimates_chart(
     places = sorted({at for at, _ in points})
     x = Scale(0, max(len(places) - 1, 1), _LEFT + 18, WIDTH - 24)
     y = Scale(y_ticks[0], y_ticks[-1], height, 6)
-    drawn = [line(_LEFT, y(tick), WIDTH - _MARK, y(tick)) for tick in y_ticks]
-    drawn += [text(_LEFT - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in y_ticks]
+    drawn = _y_axis(y_ticks, y, _LEFT, WIDTH - _MARK)
     for number, place in enumerate(places):
         here = [row for at, row in points if at == place]
         for rank, row in enumerate(here):
@@ -140,9 +171,9 @@ def bar_chart(label: str, counts: Sequence[tuple[str, float]]) -> Markup:
     return picture(label, 20 * len(counts) + 2, drawn)
 
 
-def picture(label: str, height: float, drawn: Iterable[Markup]) -> Markup:
+def picture(label: str, height: float, drawn: Iterable[Markup], width: float = WIDTH) -> Markup:
     """Return an ``svg`` of a height, with what it shows in words."""
-    return _SVG.format(WIDTH, height, label, Markup("").join(drawn))
+    return _SVG.format(width, height, label, Markup("").join(drawn))
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str = "grid") -> Markup:
@@ -183,6 +214,12 @@ def _curve(kind: str, xs: Sequence[float], ys: Sequence[float], x: Scale, y: Sca
     known = [(a, b) for a, b in zip(xs, ys, strict=True) if np.isfinite(b)]
     points = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in known)
     return _CURVE.format(points, kind)
+
+
+def _y_axis(ticks: Sequence[float], y: Scale, left: float, right: float) -> list[Markup]:
+    """Return a line from left to right for each number, with the number before it."""
+    lines = [line(left, y(tick), right, y(tick)) for tick in ticks]
+    return [*lines, *(text(left - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in ticks)]
 
 
 def _tick_labels(ticks: Sequence[float], x: Scale, y: float) -> list[Markup]:

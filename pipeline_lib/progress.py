@@ -1,0 +1,161 @@
+"""How far ``dvc repro`` has come, and the last outputs of a stage that fails.
+
+DVC says which stage runs, not how many there are. So the first stage of a run asks DVC for its
+plan: all stages that the run looks at, in order, of which it skips those that are up to date. Each
+stage then prints its place in it, and what is left at most: what this one and all after it took
+when they last ran here.
+
+DVC deletes the outputs of a stage before it runs. So they are kept as hard links, which cost no
+space, and are put back if the stage fails: its metrics stay, and once the cause is mended nothing
+runs that DVC had recorded.
+
+All stands in ``.dvc/tmp/polyview``, which git ignores and which it is safe to delete.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+_HOME = Path(".dvc/tmp/polyview")
+_PLAN, _SECONDS, _KEPT = _HOME / "plan.json", _HOME / "seconds.json", _HOME / "kept"
+
+Plan = Mapping[str, Sequence[str]]
+"""Of each stage of a run, in order, the paths of its outputs."""
+
+
+class Following:
+    """One stage of a run of DVC, from its line of progress to what remains of it.
+
+    Args:
+        stage: Its name in dvc.lock.
+        run: What tells this run from all others.
+        arguments: Of the command ``dvc``.
+    """
+
+    def __init__(self, stage: str, run: str, arguments: Sequence[str]) -> None:
+        """Print where in the run the stage stands."""
+        self.stage, self.start = stage, time.monotonic()
+        plan = _plan(run, arguments)
+        self.outputs = plan.get(stage)
+        print(progress_line(stage, plan, _read(_SECONDS)), end="", file=sys.stderr, flush=True)
+
+    def end(self, code: int) -> None:
+        """Keep the stage's time and outputs; put back the last outputs if it failed."""
+        if self.outputs is None:
+            return
+        with contextlib.suppress(OSError):  # there may be no room, or no hard links
+            if code:
+                _put_back(self.outputs)
+                return
+            seconds = round(time.monotonic() - self.start, 1)
+            _write(_SECONDS, {**_read(_SECONDS), self.stage: seconds})
+            _keep(self.outputs)
+
+
+def progress_line(stage: str, plan: Plan, seconds: Mapping[str, float]) -> str:
+    """Return the stage's place in the plan and what is left; nothing if it is not in it.
+
+    Args:
+        stage: Name of the stage.
+        plan: All stages in order.
+        seconds: That stages took when they last ran.
+    """
+    order = [*plan]
+    if stage not in order:
+        return ""
+    left = order[order.index(stage) :]
+    timed = [seconds[name] for name in left if name in seconds]
+    words = f"stage {len(order) - len(left) + 1} of {len(order)}"
+    if timed:
+        words += f", at most {_duration(sum(timed))} left"
+    if timed and len(timed) < len(left):
+        words += f", and {len(left) - len(timed)} that never ran here"
+    return f"{words}\n"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _plan(run: str, arguments: Sequence[str]) -> Plan:
+    """Return the plan of this run, made by its first stage; nothing where DVC tells none."""
+    if not _HOME.parent.parent.is_dir():
+        return {}
+    known = _read(_PLAN)
+    if known.get("run") != run:
+        _make_plan(run, arguments)
+        known = _read(_PLAN)
+        if known.get("run") != run:
+            return {}
+        with contextlib.suppress(OSError):
+            for outputs in known["stages"].values():
+                _keep(outputs)
+    return known["stages"]
+
+
+def _make_plan(run: str, arguments: Sequence[str]) -> None:
+    """Write the plan in a child: what DVC imports shall be in no process that runs a stage."""
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
+        _write(_PLAN, {"run": run, "stages": _asked_of_dvc(arguments)})
+    os._exit(0)
+
+
+def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, list[str]]:
+    from dvc.cli import parse_args
+    from dvc.dvcfile import PROJECT_FILE
+    from dvc.repo import Repo
+    from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+
+    asked = {"glob": False, **vars(parse_args([*arguments]))}  # dvc exp run has no --glob
+    with Repo() as repo:
+        chosen = collect_stages(repo, asked["targets"] or [PROJECT_FILE], glob=asked["glob"])
+        graph = get_active_graph(repo.index.graph)
+        options = {key: asked[key] for key in ("pipeline", "downstream")}
+        steps = chosen if asked["single_item"] else plan_repro(graph, chosen, **options)
+        return {step.addressing: [out.def_path for out in step.outs] for step in steps}
+
+
+def _keep(outputs: Sequence[str]) -> None:
+    for output in filter(os.path.exists, outputs):
+        _replace(Path(output), _KEPT / output, os.link)
+
+
+def _put_back(outputs: Sequence[str]) -> None:
+    for output in outputs:
+        if not os.path.exists(output) and (_KEPT / output).exists():
+            # Copies: DVC's cache may hold the same files.
+            _replace(_KEPT / output, Path(output), shutil.copy2)
+
+
+def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(source, target, symlinks=True, copy_function=copy)
+    else:
+        target.unlink(missing_ok=True)
+        copy(str(source), str(target))
+
+
+def _read(path: Path) -> dict:
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return {}
+
+
+def _write(path: Path, content: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{os.getpid()}")
+    temporary.write_text(json.dumps(content), encoding="utf-8")
+    temporary.replace(path)

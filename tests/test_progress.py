@@ -1,0 +1,109 @@
+"""Under DVC each stage says how far the run is, and one that fails leaves the last metrics."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from dvc.repo import Repo
+from graph import ROOT
+
+from pipeline_lib.progress import progress_line
+
+STAGE = """
+import sys, time
+from pathlib import Path
+name = sys.argv[1]
+asked = Path("asked.txt").read_text()
+time.sleep(0.3)
+if asked == name:
+    sys.exit(3)
+Path(f"{name}.json").write_text(asked)
+Path(f"{name}.scores").mkdir()
+Path(f"{name}.scores/all.csv").write_text(asked)
+Path(f"{name}.model").write_text(asked)
+"""
+GRAPH = """
+stages:
+  score:
+    foreach: [a, b]
+    do:
+      cmd: python -m stages.score ${item}
+      deps: [asked.txt]
+      outs: [{"${item}.json": {cache: false}}, {"${item}.scores": {cache: false}}, "${item}.model"]
+"""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Return a function that runs DVC on two stages; it returns the exit code and our lines."""
+    monkeypatch.chdir(tmp_path)
+    Repo.init(no_scm=True).close()
+    (tmp_path / "stages").mkdir()
+    text = (ROOT / "stages/__init__.py").read_text()
+    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
+    (tmp_path / "stages/__init__.py").write_text(bare + text)
+    (tmp_path / "stages/score.py").write_text(STAGE)
+    (tmp_path / "dvc.yaml").write_text(GRAPH)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": path}
+
+    def repro(*options, asked="all"):
+        (tmp_path / "asked.txt").write_text(asked)
+        command = [sys.executable, "-m", "dvc", "repro", *options]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        lines = run.stderr.splitlines()
+        return run.returncode, [line for line in lines if line.startswith("stage ")]
+
+    return repro
+
+
+def test_each_stage_says_where_it_stands_and_what_is_left_by_the_last_run(project):
+    assert project() == (0, ["stage 1 of 2", "stage 2 of 2"])
+    code, lines = project("--force")
+    assert code == 0
+    assert [line.split(",")[0] for line in lines] == ["stage 1 of 2", "stage 2 of 2"]
+    first, second = (int(line.split()[6]) for line in lines)
+    assert first >= second >= 0
+    assert all(line.endswith(" s left") for line in lines)
+    assert project("--single-item", "score@b", asked="b alone")[1][0].startswith("stage 1 of 1,")
+    assert project("score@a", asked="a alone")[1][0].startswith("stage 1 of 1,")
+
+
+def test_a_stage_that_fails_leaves_its_last_metrics_and_runs_no_more_than_it_must(
+    project, tmp_path
+):
+    assert project()[0] == 0
+    code, lines = project(asked="b")
+    assert code != 0
+    assert len(lines) == 2
+    assert (tmp_path / "a.json").read_text() == "b", "this one did not fail"
+    assert (tmp_path / "b.json").read_text() == "all"
+    assert (tmp_path / "b.scores/all.csv").read_text() == "all"
+    assert (tmp_path / "b.model").read_text() == "all"
+    code, lines = project(asked="all")
+    assert (code, [line.partition(",")[0] for line in lines]) == (0, ["stage 1 of 2"])
+    assert (tmp_path / "b.json").read_text() == (tmp_path / "a.json").read_text() == "all"
+
+
+def test_metrics_of_a_fresh_clone_are_kept_too(project, tmp_path):
+    project()
+    shutil.rmtree(tmp_path / ".dvc/tmp/polyview")
+    assert project(asked="b")[0] != 0
+    assert (tmp_path / "b.json").read_text() == "all"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "line"),
+    [
+        ({}, "stage 2 of 3\n"),
+        ({"one": 500, "two": 70.4, "three": 20}, "stage 2 of 3, at most 90 s left\n"),
+        ({"two": 300, "three": 21}, "stage 2 of 3, at most 5 min left\n"),
+        ({"three": 7200}, "stage 2 of 3, at most 2.0 h left, and 1 that never ran here\n"),
+    ],
+)
+def test_what_is_left_is_what_the_stage_and_all_after_it_took(seconds, line):
+    plan = {"one": [], "two": [], "three": []}
+    assert progress_line("two", plan, seconds) == line
+    assert progress_line("another", plan, seconds) == ""
