@@ -1,8 +1,8 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``, ``fingerprints``, ``warm``
+``settings``, ``contract``, ``publishing``, ``fingerprints``, ``warm``, ``edge``
     The typed view of params.yaml, the schemas of what passes between stages, atomic output, what
-    the code of each stage does, stages that start at once.
+    the code of each stage does, stages that start at once, errors as messages.
 ``device``, ``arithmetic``, ``exact``
     Where torch runs and in which numbers; numbers that are the same on every machine, in torch and
     in numpy.

@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 from ruamel.yaml import YAML
 
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
     """Write data/resolved: code/STAGE.txt, recipes/NAME.json, evaluation.json, tokenizers.json."""
     settings = load_settings()

@@ -14,6 +14,7 @@ from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.preprocessing import preprocessing_of
@@ -30,7 +31,7 @@ from pipeline_lib.training.preparation import (
 from pipeline_lib.training.seeds import side_by_side
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/models/NAME, metrics/reports/recipes/NAME/training.csv and model.json."""

@@ -10,6 +10,9 @@ import torch
 # Models in tests are too small for two threads: waiting for each other costs more than it gains.
 torch.set_num_threads(1)
 
+# Tests look at errors themselves; those of what a user sees take this away.
+os.environ["POLYVIEW_TRACEBACK"] = "1"
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / ".ci"))  # its helpers are tested, too
 

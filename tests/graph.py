@@ -10,6 +10,7 @@ ROOMS = [
         "settings",
         "contract",
         "publishing",
+        "edge",
         "device",
         "arithmetic",
         "exact",

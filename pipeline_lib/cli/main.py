@@ -4,9 +4,10 @@ import click
 
 from pipeline_lib.cli.new import new
 from pipeline_lib.cli.recipe import recipe
+from pipeline_lib.edge import EdgeGroup
 
 
-@click.group()
+@click.group(cls=EdgeGroup)
 def main() -> None:
     """Multilingual image-text embeddings: make a study of your own, read its recipes."""
 

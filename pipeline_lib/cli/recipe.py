@@ -5,7 +5,6 @@ import io
 import click
 from ruamel.yaml import YAML
 
-from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
 
 
@@ -13,10 +12,7 @@ from pipeline_lib.settings.study import load_settings
 @click.argument("name")
 def recipe(name: str) -> None:
     """Print recipe NAME of the study in this folder, and where each value comes from."""
-    try:
-        origins = load_settings().origins(name)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
+    origins = load_settings().origins(name)
     lines = [(_yaml(key, value), origin) for key, (value, origin) in origins.items()]
     width = max(len(line) for line, _ in lines)
     for line, origin in lines:

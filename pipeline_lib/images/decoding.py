@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from pipeline_lib.contract.problems import ContractError
+
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 """Formats that are read; others that Pillow knows (EPS, for one) can start external programs."""
 
@@ -17,7 +19,7 @@ MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
 
 
-class ImageError(ValueError):
+class ImageError(ContractError):
     """One image cannot be used; the message is the reason, without the file's name."""
 
 
