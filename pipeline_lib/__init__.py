@@ -8,6 +8,8 @@
     in numpy.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
+``checks``
+    What can be known of a study before its work.
 ``models``
     Encoders, similarities, losses, and the JointSpace that composes them.
 ``training``

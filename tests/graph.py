@@ -19,6 +19,7 @@ ROOMS = [
         "warm",
     },
     {"corpora", "images", "text"},
+    {"checks"},
     {"models"},
     {"training"},
     {"synthesis", "evaluation"},

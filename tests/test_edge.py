@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from importlib import import_module
 
 import click
 import pytest
@@ -90,21 +91,25 @@ def test_commands_of_a_group_end_at_its_edge(plain):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_has_the_edge(stage, tmp_path, plain):
+def test_every_stage_has_the_edge(stage, tmp_path, plain, monkeypatch):
     """Nothing that a stage reads is there: it says what, and how to get it."""
+    monkeypatch.chdir(tmp_path)
     name = ["nothing_is_called_so"] if "foreach" in STAGES[stage] else []
-    code = f"from stages.{stage} import main; assert type(main).__name__ == 'EdgeCommand'; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *name],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        encoding="utf-8",
-    )
+    result = CliRunner().invoke(import_module(f"stages.{stage}").main, name)
     if stage == "nothing":
-        assert done.returncode == 0, done.stderr
+        assert result.exit_code == 0, result.output
         return
-    assert done.returncode == MISTAKE, done.stderr
+    assert result.exit_code == MISTAKE, result.output
+    assert result.output.startswith("error: params.yaml: not found")
+
+
+def test_as_a_process_it_prints_to_stderr_alone(tmp_path, plain):
+    stage = [sys.executable, "-m", "stages.lexicon", "x"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        stage, cwd=tmp_path, env=environment, capture_output=True, encoding="utf-8"
+    )
+    assert (done.returncode, done.stdout) == (MISTAKE, "")
     assert done.stderr.startswith("error: params.yaml: not found")
 
 
