@@ -1,7 +1,6 @@
 """Train one recipe: a model per seed and its training curve; continues where a kill left it."""
 
 import json
-import shutil
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import torch
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
-from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.problems import raise_problems, warn
 from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.edge import EdgeCommand
@@ -21,6 +20,7 @@ from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder, tree_sha256
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
+from pipeline_lib.training.doubts import described, doubts
 from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.preparation import (
@@ -75,8 +75,11 @@ def main(name: str) -> None:
             kept = resume / f"seed-{seed}"
             history = fit(learner, train, validate, seed, kept, label, number)
             learner.space.save(models / f"seed-{seed}", preprocessing, recipe.model_dump())
-            described = {"parameters": parameter_counts(learner), "precision": learner.precision}
-            (kept / "model.json").write_text(json.dumps(described, indent=1) + "\n")
+            model = {"parameters": parameter_counts(learner), "precision": learner.precision}
+            if found := doubts(history, recipe, val):
+                model["doubts"] = found
+                warn(f"{label}: {'; '.join(found)}")
+            (kept / "model.json").write_text(json.dumps(model, indent=1) + "\n")
             pd.DataFrame(history).assign(seed=seed).to_csv(kept / "training.csv", index=False)
 
         for _ in on_all_cores(train_seed, enumerate(recipe.seeds), side_by_side(recipe)):
@@ -87,7 +90,7 @@ def main(name: str) -> None:
         histories = [pd.read_csv(folder / "training.csv") for folder in kept]
         pd.concat(histories).to_csv(path, index=False)
     with publish(Path(f"metrics/reports/recipes/{name}/model.json")) as path:
-        shutil.copyfile(kept[0] / "model.json", path)
+        path.write_text(json.dumps(described(kept), indent=1) + "\n")
     keep_until_recorded(resume, [curve])
 
 
