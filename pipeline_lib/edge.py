@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import click
 
@@ -103,8 +104,12 @@ def _lacks_memory(error: Exception) -> bool:
 
 def _place(error: Exception) -> str:
     """Return the last line of our own code that an error passed."""
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "pipeline_lib" in frame.filename] or frames
-    last = ours[-1]
-    start = max(last.filename.rfind(name) for name in ("pipeline_lib", "stages", os.sep))
-    return f"in {last.filename[start:].lstrip(os.sep)}, line {last.lineno}"
+    root = Path(__file__).resolve().parent.parent
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if frame.lineno]
+    paths = [(Path(frame.filename), frame.lineno) for frame in frames]
+    ours = [
+        f"in {path.relative_to(root)}, line {line}"
+        for path, line in paths
+        if path.is_relative_to(root) and "site-packages" not in path.parts
+    ]
+    return ours[-1] if ours else "in a library"

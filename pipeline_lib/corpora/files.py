@@ -20,6 +20,9 @@ from pipeline_lib.contract.problems import warn
 SHOWN_LINES = 20
 """Of one kind of problem in one file, so many lines are listed; the rest are counted."""
 
+_LARGEST = 2**28
+"""Bytes that a zipped file may hold: a small one can claim any number of them."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -78,7 +81,8 @@ def read_json(path: Path, problems: list[str]) -> object | None:
     content = _content(path, problems)
     try:
         return json.loads(content) if content else None
-    except ValueError as error:  # JSONDecodeError names line and column, UnicodeDecodeError a byte
+    # JSONDecodeError names line and column, UnicodeDecodeError a byte.
+    except (ValueError, RecursionError) as error:
         problems.append(f"{path}: expected JSON in UTF-8, found: {error}. Fetch the file again.")
         return None
 
@@ -177,12 +181,16 @@ def _content(path: Path, problems: list[str]) -> bytes:
         if path.is_file():
             content = path.read_bytes()
         elif zipped.is_file():
-            content = gzip.decompress(zipped.read_bytes())
+            with gzip.open(zipped) as file:
+                content = file.read(_LARGEST + 1)
         else:
             problems.append(f"{path}: expected this file (or {zipped.name}), found none")
             return b""
     except (OSError, EOFError, zlib.error) as error:
         problems.append(f"{path}: cannot be read: {error}. Fetch the file again.")
+        return b""
+    if len(content) > _LARGEST and not path.is_file():
+        problems.append(f"{zipped}: expected at most {_LARGEST >> 20} MiB of text. Unpack it first")
         return b""
     if not content:
         problems.append(f"{path}: expected lines of text, found an empty file")

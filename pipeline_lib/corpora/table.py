@@ -8,7 +8,7 @@ this one translates, or empty. Splits are free: training needs ``train`` and ``v
 the split that it names.
 """
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
@@ -90,7 +90,7 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
 
 def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
     """Note fields that a spreadsheet put into quotes, which between tabs are part of the text."""
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() == ".csv" or table.empty:
         return
     quoted = table["text"].str.fullmatch(r'".+"')
     inner = table["text"].str[1:-1]
@@ -108,15 +108,28 @@ def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
 
 def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
     named = table.drop_duplicates("image")
-    there = named["image"].map(lambda image: image != "" and (folder / image).is_file())
+    there = named["image"].map(lambda image: image != "" and _is_file(folder / image))
     note_rows(problems, path, named[~there.astype(bool)], "image", f"a file below {folder}")
-    outside = named["image"].map(lambda image: ".." in Path(image).parts or image[:1] == "/")
-    inside = "a path inside the folder of photos: relative, without .."
+    outside = named["image"].map(lambda image: image != "" and not _is_inside(image))
+    inside = "a path inside the folder of photos: relative, without .., as short as it can be"
     note_rows(problems, path, named[outside.astype(bool)], "image", inside)
     twin = named["key"].duplicated()
     note_rows(problems, path, named[twin], "image", "a name that differs in more than its suffix")
     split = table.groupby("image")["split"].transform("first")
     note_rows(problems, path, table[table["split"] != split], "split", "one split per image")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, or a link to itself
+        return False
+
+
+def _is_inside(image: str) -> bool:
+    """Return whether a path names a file below a folder, in the one way that there is."""
+    path = PurePosixPath(image)
+    return not path.is_absolute() and ".." not in path.parts and str(path) == image
 
 
 def _note_bad_references(

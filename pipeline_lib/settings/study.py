@@ -4,6 +4,8 @@ YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
@@ -88,6 +90,15 @@ class Settings(Strict):
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
 
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, object]]:
+        """Recipes as merged values; without those that cannot be one, which are named elsewhere."""
+        found = {}
+        for name in self.recipes:
+            with suppress(SettingsError, ValidationError):
+                found[name] = self.recipe(name).model_dump()
+        return found
+
     @property
     def _captions(self) -> list[str]:
         """Names of all tables of captions: data sets, and data sets with translations added."""
@@ -100,7 +111,7 @@ class Settings(Strict):
             yield from _unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
         yield from _cycles("pairs", "plus", {name: p.plus for name, p in self.pairs.items()})
         yield from _cycles(
-            "recipes", "initial", {name: row.get("initial") for name, row in self.recipes.items()}
+            "recipes", "initial", {name: row["initial"] for name, row in self._rows.items()}
         )
         for name, pairs in self.pairs.items():
             where = f"pairs.{name}"
@@ -163,14 +174,14 @@ class Settings(Strict):
             yield from _unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
             others = [NONE, *self.pseudopairs]
             yield from _unknown(f"{where}.compare_with", [chosen.compare_with], others)
-            seeds = self.recipes.get(chosen.teacher, {}).get("seeds", [])
-            if chosen.teacher in self.recipes and chosen.seed not in seeds:
+            seeds = self._rows.get(chosen.teacher, {}).get("seeds", [])
+            if chosen.teacher in self._rows and chosen.seed not in seeds:
                 yield f"{where}.seed: {chosen.teacher} has seeds {seeds}, found {chosen.seed}"
             if name in self.pairs:
                 yield f"{where}: a pair set has the same name"
 
     def _reranking_problems(self, where: str, chosen: Reranking) -> Iterator[str]:
-        row = self.recipes.get(chosen.recipe, {})
+        row = self._rows.get(chosen.recipe, {})
         translator = self.translators.get(chosen.translator)
         yield from _unknown(f"{where}.translator", [chosen.translator], self.translators)
         yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
@@ -196,7 +207,7 @@ class Settings(Strict):
             yield f"{where}.recipe: {chosen.recipe} does not read {', '.join(unread)}"
 
     def _translated_query_problems(self, where: str, chosen: TranslatedQueries) -> Iterator[str]:
-        row = self.recipes.get(chosen.recipe, {})
+        row = self._rows.get(chosen.recipe, {})
         translation = self.translations.get(chosen.translation)
         yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
         yield from _unknown(f"{where}.features", [chosen.features], self.extractors)
@@ -214,8 +225,8 @@ class Settings(Strict):
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"
-        if row.get("paper") not in self.papers:
-            yield from _unknown(f"{where}.paper", [row.get("paper")], self.papers)
+        if str(row.get("paper")) not in self.papers:
+            yield from _unknown(f"{where}.paper", [str(row.get("paper"))], self.papers)
             return
         try:
             form, values = self._merged(row)
@@ -244,12 +255,7 @@ class Settings(Strict):
 
     def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """A continued recipe reads by the vocabulary of the one that it continues."""
-        if recipe.initial not in self.recipes:
-            return
-        try:
-            _, before = self._merged(self.recipes[recipe.initial])
-        except SettingsError:  # named where that recipe is checked
-            return
+        before = self._rows.get(recipe.initial, {})
         for key in VOCABULARY_KEYS:
             if key in before and before[key] != getattr(recipe, key):
                 yield (

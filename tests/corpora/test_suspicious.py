@@ -28,6 +28,8 @@ def row(image="a.jpg", text="a dog", language="en", kind="caption", position="0"
 REFUSED = {
     "a path out of the folder": ([row("../a.jpg")], ":2: expected a path inside the folder"),
     "an absolute path": ([row("/a.jpg")], ":2: expected a path inside the folder of photos"),
+    "a second name of a photo": ([row("./a.jpg")], ":2: expected a path inside the folder"),
+    "a name that is too long": ([row(5000 * "a")], ":2: expected a file below"),
     "NUL": ([row(text="a\0dog")], ":2: expected text, found the control character U+0000"),
     "escape": ([row(text="a\x1b[31mdog")], ":2: expected text, found the control character U+001B"),
     "a spreadsheet's quotes": (

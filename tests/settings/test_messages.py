@@ -48,7 +48,7 @@ VALUES = {
         [*KADAR, "paper"], "kadr2019",
         "recipes.kadar_en.paper: nothing is called 'kadr2019'. Did you mean 'kadar2019'?",
     ),
-    "no paper": ([*KADAR, "paper"], None, "recipes.kadar_en.paper: nothing is called None."),
+    "no paper": ([*KADAR, "paper"], None, "recipes.kadar_en.paper: nothing is called 'None'."),
     "a reader's name": (
         ["datasets", "world"], {"reader": "tabel", "raw": "x"},
         "datasets.world: expected 'reader' to be one of 'table', 'multi30k'",
