@@ -19,7 +19,7 @@ PROJECT, PAGE = ROOT / "pyproject.toml", ROOT / "docs/licences.md"
 HEADER = """# Licences of dependencies
 
 Every package that `uv sync` installs, with what it depends on, and the optional groups that were
-installed when this page was written by `python .ci/dependencies.py`. Polyview is under the Apache
+installed when `uv run python .ci/dependencies.py` wrote this page. Polyview is under the Apache
 License 2.0, and distributes none of them.
 
 | package | version | needed by | licence |

@@ -520,10 +520,13 @@ BIG = Features(
     np.array([f"d:{n}" for n in range(999)], object), np.ones((999, 300), np.float32), {}
 )
 
+MANY_ROWS = pd.DataFrame(
+    {"image_id": [f"d:{n}" for n in range(2500)], "dataset": "d", "split": "train",
+     "path": [random.Random(n).randbytes(200).hex() for n in range(2500)]}
+)  # fmt: skip
+
 WRITERS: dict[str, Callable[[Path], object]] = {
-    "a table": lambda path: write_images(pd.concat([ROWS.assign(
-        image_id=f"{n}:" + ROWS["image_id"], path=f"{n}{os.urandom(200).hex()}") for n in range(50)
-    ]), path),
+    "a table": lambda path: write_images(MANY_ROWS, path),
     "features": lambda path: write_features(BIG, path),
     "word vectors": lambda path: write_word_vectors(WordVectors(
         {"en": ([str(n) for n in range(999)], np.ones((999, 300), np.float32))}, [], {}), path),

@@ -44,5 +44,5 @@ def _is_whole(path: Path) -> bool:
     try:
         with ZipFile(path) as archive:
             return archive.testzip() is None
-    except (BadZipFile, zlib.error, NotImplementedError, RuntimeError, ValueError, EOFError):
+    except (BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError):
         return False
