@@ -8,6 +8,8 @@ import io
 import json
 import os
 import random
+import resource
+import signal
 import struct
 import zlib
 from collections import Counter
@@ -490,14 +492,22 @@ def _read_model(damage: Callable[[Path], object], digests: bool, folder: Path) -
 _PRIVATE, _NEW_MOUNTS, _NEW_USER, _READ_ONLY = 1 << 18 | 1 << 14, 0x20000, 0x10000000, 1
 
 
-def _mount(folder: Path, size: str, flags: int = 0) -> None:
-    """Mount a small disk that only this process sees."""
-    libc = ctypes.CDLL(None, use_errno=True)
+def _mount(folder: Path, flags: int = 0) -> bool:
+    """Mount a disk of 256 KB that only this process sees; return whether it may."""
+    libc = ctypes.CDLL(None)
     first = _NEW_MOUNTS if os.getuid() == 0 else _NEW_MOUNTS | _NEW_USER
     if libc.unshare(first) or libc.mount(None, b"/", None, _PRIVATE, None):
-        raise RuntimeError("this kernel lets no process mount a disk of its own")
-    if libc.mount(b"tmpfs", str(folder).encode(), b"tmpfs", flags, f"size={size}".encode()):
-        raise RuntimeError(os.strerror(ctypes.get_errno()))
+        return False
+    return libc.mount(b"tmpfs", str(folder).encode(), b"tmpfs", flags, b"size=256k") == 0
+
+
+def _limit(folder: Path, flags: int) -> None:
+    """Where no disk may be mounted: no file may grow beyond 64 KB, or none be made."""
+    if flags == _READ_ONLY:
+        folder.chmod(0o500)
+    else:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
 
 
 def _write_store(path: Path) -> None:
@@ -547,7 +557,8 @@ def _in_publish(path: Path, write: Callable[[Path], None]) -> None:
 def _on_disk(write: Callable[[Path], object], flags: int, folder: Path) -> None:
     disk = folder / "disk"
     disk.mkdir()
-    _mount(disk, "256k", flags)
+    if not _mount(disk, flags):
+        _limit(disk, flags)
     try:
         write(disk / "artefact")
     finally:
