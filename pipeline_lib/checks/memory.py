@@ -28,7 +28,8 @@ def weights(recipe: Recipe) -> int:
     shares = {"none": 0, "shared": 1, "per_language": languages}
     recurrent = shares[getattr(recipe, "recurrent_sharing", "none")]
     projections = shares[getattr(recipe, "projection", "none")]
-    image = [*getattr(recipe, "image_hidden_dims", []), recipe.embed_dim]
+    one = [recipe.image_hidden_dim] if hasattr(recipe, "image_hidden_dim") else []
+    image = [*getattr(recipe, "image_hidden_dims", one), recipe.embed_dim]
     return (
         recurrent * _GATES.get(getattr(recipe, "recurrent", ""), 0) * hidden * (read + hidden)
         + projections * hidden * recipe.embed_dim

@@ -113,8 +113,8 @@ PROBLEMS = {
         "recipes.mine.languages: de is in no captions of the pair set mine, which has en",
     ),
     "sizes beyond memory": (
-        lambda: [change("recipes", "mine", k, to=1_000_000) for k in ("hidden_dim", "embed_dim")],
-        "recipes.mine: needs 60,",
+        lambda: [change("recipes", "mine", k, to=1_000_000) for k in ("image_hidden_dim", "embed_dim")],
+        "recipes.mine: needs 20,",
     ),
     "photos beyond memory": (
         lambda: change("extractors", "mine_lite0", "crop", to=100_000),
@@ -151,8 +151,8 @@ PROBLEMS = {
         "lexicons.a.test: x/u is not there",
     ),
     "a typo": (
-        lambda: change("recipes", "mine", "margn", to=0.1),
-        "recipes.mine.margn: unknown key. Did you mean 'margin'?",
+        lambda: change("recipes", "mine", "batch_sze", to=1),
+        "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",
     ),
 }  # fmt: skip
 
