@@ -27,6 +27,8 @@ from shutil import rmtree
 import click
 from ruamel.yaml import YAML, YAMLError
 
+from benchmarks.bad_inputs import table as bad_inputs_table
+from benchmarks.bad_inputs import try_all
 from benchmarks.evidence import Evidence, bars_in, stages_in
 from pipeline_lib.publishing import file_sha256
 from pipeline_lib.synthesis.translate import CHUNK
@@ -352,12 +354,25 @@ def table(tally: Tally) -> tuple[str, bool]:
     return text, not (again or beyond or tally.different)
 
 
+def _bad_inputs(minutes: float) -> int:
+    from benchmarks.bad_cases import all_cases
+
+    found = try_all(all_cases(minutes))
+    click.echo(f"{bad_inputs_table(found)}\n\nmost memory: {found.memory / 2**30:.2f} GiB")
+    click.echo("\n".join(found.wrong))
+    return 1 if found.wrong else 0
+
+
 @click.command(help=__doc__)
 @click.option("--kills", default=100, help="How many; then the last round runs to its end.")
 @click.option("--seed", default=1, help="Of the moments.")
-def main(kills: int, seed: int) -> None:
+@click.option("--inputs", is_flag=True, help="Bad inputs instead of kills (benchmarks.bad_inputs).")
+@click.option("--minutes", default=0.3, help="Of mutated files, with --inputs.")
+def main(kills: int, seed: int, inputs: bool, minutes: float) -> None:
     """Run the campaign and print what it cost."""
     began = time.monotonic()
+    if inputs:
+        sys.exit(_bad_inputs(minutes))
     with tempfile.TemporaryDirectory() as folder:
         text, kept = table(campaign(Path(folder), kills, seed))
     click.echo(f"{text}\n{'minutes':<60}{(time.monotonic() - began) / 60:.1f}")

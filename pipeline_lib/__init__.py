@@ -1,13 +1,16 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``, ``fingerprints``, ``warm``, ``progress``
+``settings``, ``contract``, ``publishing``, ``fingerprints``, ``warm``, ``progress``, ``edge``
     The typed view of params.yaml, the schemas of what passes between stages, atomic output, what
-    the code of each stage does, stages that start at once and say how far the run is.
+    the code of each stage does, stages that start at once and say how far the run is, errors as
+    messages.
 ``device``, ``arithmetic``, ``exact``
     Where torch runs and in which numbers; numbers that are the same on every machine, in torch and
     in numpy.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
+``checks``
+    What can be known of a study before its work.
 ``models``
     Encoders, similarities, losses, and the JointSpace that composes them.
 ``training``

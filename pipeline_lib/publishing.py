@@ -18,13 +18,15 @@ the line ``schema``, without which DVC refuses a lock, is put at its end, where 
 each stage keeps a copy of the lock before DVC writes it anew: docs/start.md, "After a kill".
 """
 
+import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pipeline_lib.fingerprints import stage_code
@@ -177,9 +179,33 @@ def _replace(path: Path) -> Iterator[Path]:
             _remove(path)
         os.replace(temporary, path)
         _fsync(path.parent)
-    except BaseException:
-        _remove(temporary)
+    except BaseException as error:
+        with suppress(OSError):  # a disk that cannot be written
+            _remove(temporary)
+        if number := _disk_failure(error, path.parent):
+            raise OSError(number, os.strerror(number), str(path)) from error
         raise
+
+
+_DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES)
+
+_NUMBER = re.compile(r"(?:errno = |os error |Errno )(\d+)")
+"""How HDF5, safetensors and Python name an error of the operating system."""
+
+
+def _disk_failure(error: BaseException, folder: Path) -> int:
+    """Return the number of what the operating system said of a write, or 0 if that did not fail."""
+    numbers = [getattr(error, "errno", None), *map(int, _NUMBER.findall(str(error)))]
+    known = [number for number in numbers if number in _DISK_FAILURES]
+    if known:
+        return known[0]
+    if "PytorchStreamWriter" in str(error) or "inline_container" in str(error):  # torch.save
+        return errno.ENOSPC if os.statvfs(folder).f_bavail < _FULL_BLOCKS else errno.EIO
+    return 0
+
+
+_FULL_BLOCKS = 256
+"""Of a disk with fewer free blocks (a MiB) we say that it is full."""
 
 
 def _md5(path: Path) -> str:

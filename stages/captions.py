@@ -6,12 +6,13 @@ import click
 
 from pipeline_lib.contract.tables import check_captions_have_images, write_captions, write_images
 from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/captions/NAME.parquet and data/images/NAME.parquet."""

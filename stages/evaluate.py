@@ -9,6 +9,7 @@ from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.retrieval.hits import image_hits
@@ -21,7 +22,7 @@ from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.examples import join_features
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write metrics/reports/recipes/NAME/scores (TASK.json, hits.csv) and data/queries."""

@@ -7,6 +7,7 @@ import click
 from pipeline_lib.contract.reports import read_report, write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.reranking.nbest import write_nbest
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import publish
@@ -19,7 +20,7 @@ from pipeline_lib.text.tokenizers import build_tokenizer
 SPLITS = ("val", "test")
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write metrics/reports/translators/NAME.json; data/nbest/NAME: SPLIT.nbest and SPLIT.tsv."""

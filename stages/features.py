@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 
 from pipeline_lib.contract.tables import read_images
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.images.extraction import extract
 from pipeline_lib.publishing import keep_until_recorded, resume_folder
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/features/NAME.h5."""

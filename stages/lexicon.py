@@ -6,13 +6,14 @@ import click
 
 from pipeline_lib.contract.lexicons import write_lexicon
 from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.lexicons import load_lexicon
 from pipeline_lib.text.training_text import training_words
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/lexicons/NAME.parquet."""

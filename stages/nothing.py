@@ -9,10 +9,11 @@ from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import empty_lexicon, write_lexicon
 from pipeline_lib.contract.tables import IMAGES, empty_pairs, write_images, write_pairs
 from pipeline_lib.contract.word_vectors import empty_word_vectors, write_word_vectors
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.publishing import publish
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
     """Write pairs without captions, features without images, a lexicon without words, ..."""
     write_pairs(empty_pairs(), Path("data/pairs/none.parquet"))

@@ -7,11 +7,12 @@ import pandas as pd
 
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs, write_pairs
 from pipeline_lib.corpora.selection import select
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/pairs/NAME.parquet."""

@@ -8,6 +8,7 @@ import pandas as pd
 
 from pipeline_lib.contract.facts import read_facts
 from pipeline_lib.contract.tables import pairs_of_seed, read_pairs, write_pairs
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -23,7 +24,7 @@ from pipeline_lib.synthesis.pseudopair_analysis import (
 from pipeline_lib.synthesis.pseudopairs import borrow, match_captions, training_captions
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/pairs/NAME.parquet; metrics/reports/pseudopairs/NAME.json, of the first seed."""

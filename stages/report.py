@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.page.gallery import galleries
 from pipeline_lib.reporting.page.page import report_page
@@ -14,7 +15,7 @@ from pipeline_lib.reporting.table import FILES
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
     """Write metrics/results/*.csv, summary.json and tables/, and data/report/index.html."""
     results = read_results(load_settings())

@@ -9,6 +9,7 @@ import pandas as pd
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
 from pipeline_lib.evaluation.reranking.nbest import read_nbest
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
@@ -23,7 +24,7 @@ from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write metrics/reports/rerankings/NAME.json, and what came first in data/rerankings/NAME."""

@@ -6,15 +6,23 @@ from pathlib import Path
 import click
 from ruamel.yaml import YAML
 
+from pipeline_lib.checks.study import check_study
+from pipeline_lib.contract.problems import raise_problems, warn
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.publishing import publish
+from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
     """Write data/resolved: code/STAGE.txt, recipes/NAME.json, evaluation.json, tokenizers.json."""
     settings = load_settings()
+    found = check_study(settings)
+    for sentence in lines_of(PARAMS, [*found.warnings, *found.missing]):
+        warn(f"{PARAMS}: {sentence}")
+    raise_problems(PARAMS, lines_of(PARAMS, found.problems))
     chosen = settings.model_dump(mode="json")
     evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
     texts = {

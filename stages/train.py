@@ -11,6 +11,7 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folders
@@ -21,7 +22,7 @@ from pipeline_lib.training.preparation import Material
 from pipeline_lib.training.seeds import curves, description, train_seeds
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/models/NAME, data/training/NAME; metrics/reports/recipes/NAME: the last two."""

@@ -11,6 +11,7 @@ import torch
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
 from pipeline_lib.settings.strict import choose
@@ -27,7 +28,7 @@ from pipeline_lib.training.translation import fit_translator
 from pipeline_lib.training.translation_batches import encode_pairs
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/translators/NAME and metrics/reports/translators/NAME.csv."""

@@ -7,6 +7,7 @@ import pandas as pd
 
 from pipeline_lib.contract.tables import read_captions, read_images, write_captions, write_images
 from pipeline_lib.contract.translations import write_translations
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.publishing import keep_until_recorded, resume_folder
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
@@ -20,7 +21,7 @@ from pipeline_lib.synthesis.translate import (
 )
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write NAME.parquet into data/captions, data/images and data/translations."""

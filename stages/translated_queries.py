@@ -8,6 +8,7 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.retrieval.pools import rank_pools
 from pipeline_lib.evaluation.retrieval.queries import query_table
@@ -18,7 +19,7 @@ from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write metrics/reports/translated_queries/NAME.json, data/translated_queries/NAME.parquet."""

@@ -8,6 +8,7 @@ import pandas as pd
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import WordVectors, check_unseen, write_word_vectors
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
@@ -25,7 +26,7 @@ from pipeline_lib.text.word_vectors import (
 )
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/word_vectors/NAME.h5."""

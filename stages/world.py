@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from pipeline_lib.corpora.world.generate import generate
+from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command(help=__doc__)
+@click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
 def main(name: str) -> None:
     """Write data/raw/NAME."""

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from pipeline_lib.contract.problems import warn
+
 # Models in tests are too small for two threads: waiting for each other costs more than it gains.
 torch.set_num_threads(1)
+
+# Tests look at errors themselves; those of what a user sees take this away.
+os.environ["POLYVIEW_TRACEBACK"] = "1"
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / ".ci"))  # its helpers are tested, too
@@ -21,3 +26,9 @@ def real_data() -> Path:
     if not (folder / "README.md").is_file():
         pytest.skip(f"no third-party data at {folder}: set POLYVIEW_REAL_DATA to their folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _warnings_anew() -> None:
+    """Warnings come once in a process: in each test, here."""
+    warn.cache_clear()

@@ -218,6 +218,20 @@ def test_a_recipe_is_printed():
     assert "max_epochs" in run("uv run polyview recipe kadar_en", ROOT)
 
 
+def test_a_study_is_checked():
+    assert "nothing was found" in run("uv run polyview check", ROOT)
+
+
+def test_pins_and_licences_are_written_as_they_stand(tmp_path):
+    names = (".ci/dependencies.py", "pyproject.toml", "docs/licences.md")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    run("uv run python .ci/dependencies.py", tmp_path)
+    for name in names:
+        assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
+
+
 def test_tables_of_results_are_written_as_they_stand(tmp_path):
     """On a copy: the command writes into the folder in which it runs."""
     names = run("git ls-files -- '*.py' '*.csv' '*.md' metrics studies", ROOT).splitlines()

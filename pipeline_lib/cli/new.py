@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
-from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
 from pipeline_lib.settings.study import load_settings
 
@@ -48,11 +47,8 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
     position and translation_of.
     """
     source = Source(name, captions.resolve(), images.resolve(), languages)
-    try:
-        _check_place(Path.cwd(), name)
-        found = _make(Path.cwd(), source, DOORS[door])
-    except (ContractError, SettingsError) as error:
-        raise click.ClickException(str(error)) from error
+    _check_place(Path.cwd(), name)
+    found = _make(Path.cwd(), source, DOORS[door])
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
 

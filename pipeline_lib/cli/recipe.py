@@ -3,7 +3,6 @@
 import click
 
 from pipeline_lib.settings.printed import recipe_lines
-from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
 
 
@@ -11,8 +10,4 @@ from pipeline_lib.settings.study import load_settings
 @click.argument("name")
 def recipe(name: str) -> None:
     """Print recipe NAME of the study in this folder, and where each value comes from."""
-    try:
-        lines = recipe_lines(load_settings(), name)
-    except SettingsError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo("\n".join(lines))
+    click.echo("\n".join(recipe_lines(load_settings(), name)))

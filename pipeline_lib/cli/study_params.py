@@ -12,13 +12,12 @@ from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora import coco, flickr8k, multi30k
-from pipeline_lib.corpora.corpus import Corpus, language_problems
+from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split_hint
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.table import table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 
-SPLITS = ("train", "val", "test")
 KINDS = ("caption", "translation", "machine")
 """The first of these that all splits have is what a language is tested on."""
 
@@ -112,8 +111,8 @@ def _gaps(captions: pd.DataFrame) -> Iterator[str]:
         if there and split not in there:
             yield (
                 f"split: expected photos of train, val and test, found none of {split} among "
-                f"{', '.join(sorted(there))}. Name the splits so, or leave the column out: it is "
-                "then drawn, a tenth of the photos each for val and test"
+                f"{', '.join(sorted(there))}{split_hint(there)} Name the splits so, or leave the "
+                "column out: it is then drawn, a tenth of the photos each for val and test"
             )
     for language, own in captions.groupby("language"):
         if there.issuperset(SPLITS) and _tested_kind(own) is None:

@@ -1,6 +1,5 @@
 """Image features in HDF5: contiguous, uncompressed, un-normalised, with their ids."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +8,8 @@ import h5py
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract.problems import (
-    ContractError,
-    duplicate_rows,
-    faulty,
-    raise_problems,
-)
-from pipeline_lib.publishing import publish
+from pipeline_lib.contract.hdf5 import numbers_of, reading_hdf5, text_of, writing_hdf5
+from pipeline_lib.contract.problems import duplicate_rows, faulty, raise_problems
 
 FEATURES_VERSION = 1
 
@@ -38,27 +32,18 @@ class Features:
 def write_features(features: Features, path: Path) -> None:
     """Check features and publish them as contiguous, uncompressed HDF5."""
     raise_problems(path, check_features(features))
-    with publish(path) as temporary, h5py.File(temporary, "w") as file:
+    with writing_hdf5(path, FEATURES_VERSION, features.attributes) as file:
         file.create_dataset("features", data=features.vectors.astype(np.float32, copy=False))
         file.create_dataset("image_id", data=features.image_ids, dtype=h5py.string_dtype())
-        file.attrs["version"] = FEATURES_VERSION
-        for key, value in sorted(features.attributes.items()):
-            file.attrs[key] = json.dumps(value, sort_keys=True)
 
 
 def read_features(path: Path) -> Features:
     """Read and check a features file, whole, into memory."""
-    with h5py.File(path, "r") as file:
-        version = file.attrs.get("version")
-        if version != FEATURES_VERSION:
-            raise ContractError(
-                f"{path}: expected features of version {FEATURES_VERSION}, found {version}. "
-                "Extract them again: dvc repro --force on the stage that wrote the file."
-            )
+    with reading_hdf5(path, FEATURES_VERSION) as (file, attributes):
         features = Features(
-            image_ids=file["image_id"].asstr()[:].astype(object),
-            vectors=file["features"][:],
-            attributes={k: json.loads(v) for k, v in file.attrs.items() if k != "version"},
+            image_ids=text_of(file["image_id"]).astype(object),
+            vectors=numbers_of(file["features"]),
+            attributes=attributes,
         )
     raise_problems(path, check_features(features))
     return features

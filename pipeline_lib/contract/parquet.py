@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from pipeline_lib.contract.digests import NO_DIGEST, reading, seal
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.publishing import publish
 
@@ -25,23 +26,29 @@ def write_table(
     frame = frame[schema.names].sort_values(order, kind="stable")
     raise_problems(path, check(frame))
     table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+    # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
+    table = table.replace_schema_metadata(None)
     with publish(path) as temporary:
-        # Without pandas' own metadata the bytes depend on the content and pyarrow's version only.
-        pq.write_table(table.replace_schema_metadata(None), temporary)
+        with pq.ParquetWriter(temporary, table.schema) as writer:
+            writer.write_table(table)
+            writer.add_key_value_metadata({"sha256": NO_DIGEST})
+        seal(temporary)
 
 
 def read_table(
     path: Path, schema: pa.Schema, check: Callable[[pd.DataFrame], Iterator[str]]
 ) -> pd.DataFrame:
     """Read a table of this schema and check it."""
-    table = pq.read_table(path)
-    if not table.schema.equals(schema):
-        raise ContractError(
-            f"{path}: expected columns {schema.names}, found {table.schema.names} "
-            "(or other types). The file was written by another version: run dvc repro."
-        )
-    frame = table.to_pandas()
-    if "tokens" in frame:
-        frame["tokens"] = table["tokens"].to_pylist()
-    raise_problems(path, check(frame))
-    return frame
+    with reading(path, "a Parquet table"):
+        table = pq.ParquetFile(path).read()
+        if not table.schema.equals(schema):
+            raise ContractError(
+                f"{path}: expected columns {schema.names}, found {table.schema.names} "
+                "(or other types). The file was written by another version: run dvc repro."
+            )
+        table.validate(full=True)
+        frame = table.to_pandas()
+        if "tokens" in frame:
+            frame["tokens"] = table["tokens"].to_pylist()
+        raise_problems(path, check(frame))
+        return frame

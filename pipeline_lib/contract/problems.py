@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # nearly all modules import this one, and most of them no tables
@@ -19,6 +21,12 @@ def raise_problems(where: object, problems: Iterable[str]) -> None:
     if problems:
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise ContractError(f"{where}: {len(problems)} problem(s)\n{listed}")
+
+
+@cache
+def warn(sentence: str) -> None:
+    """Say on stderr, once, what is suspicious, and may be meant: the work goes on."""
+    print(f"warning: {sentence}", file=sys.stderr)
 
 
 def duplicate_rows(frame: pd.DataFrame, key: list[str]) -> Iterator[str]:

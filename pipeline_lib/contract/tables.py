@@ -121,6 +121,8 @@ def check_images(images: pd.DataFrame) -> Iterator[str]:
     yield from faulty(
         images[absolute], "image_id", "have an absolute path; expected a relative one"
     )
+    outside = images["path"].str.contains(r"(?:^|/)\.\.(?:/|$)")
+    yield from faulty(images[outside], "image_id", "have a path with .., which leaves the folder")
 
 
 def check_captions_have_images(captions: pd.DataFrame, images: pd.DataFrame) -> None:

@@ -1,6 +1,5 @@
 """Word vectors of several languages in HDF5, one group per language, with their words."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +8,13 @@ import h5py
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.hdf5 import numbers_of, reading_hdf5, text_of, writing_hdf5
 from pipeline_lib.contract.problems import (
-    ContractError,
     duplicate_rows,
     empty_text,
     faulty,
     raise_problems,
 )
-from pipeline_lib.publishing import publish
 
 WORD_VECTORS_VERSION = 1
 
@@ -39,10 +37,7 @@ class WordVectors:
 def write_word_vectors(vectors: WordVectors, path: Path) -> None:
     """Check word vectors and publish them as contiguous, uncompressed HDF5."""
     raise_problems(path, check_word_vectors(vectors))
-    with publish(path) as temporary, h5py.File(temporary, "w") as file:
-        file.attrs["version"] = WORD_VECTORS_VERSION
-        for key, value in sorted(vectors.attributes.items()):
-            file.attrs[key] = json.dumps(value, sort_keys=True)
+    with writing_hdf5(path, WORD_VECTORS_VERSION, vectors.attributes) as file:
         _write_text(file, "image_id", vectors.image_ids)
         languages = file.create_group("languages")
         for language, (words, matrix) in sorted(vectors.by_language.items()):
@@ -54,20 +49,14 @@ def write_word_vectors(vectors: WordVectors, path: Path) -> None:
 
 def read_word_vectors(path: Path) -> WordVectors:
     """Read and check word vectors, whole, into memory."""
-    with h5py.File(path, "r") as file:
-        version = file.attrs.get("version")
-        if version != WORD_VECTORS_VERSION:
-            raise ContractError(
-                f"{path}: expected word vectors of version {WORD_VECTORS_VERSION}, found "
-                f"{version}. Make them again: dvc repro --force on the stage that wrote the file."
-            )
+    with reading_hdf5(path, WORD_VECTORS_VERSION) as (file, attributes):
         vectors = WordVectors(
             by_language={
-                language: (group["words"].asstr()[:].tolist(), group["vectors"][:])
+                language: (text_of(group["words"]).tolist(), numbers_of(group["vectors"]))
                 for language, group in file["languages"].items()
             },
-            image_ids=file["image_id"].asstr()[:].tolist(),
-            attributes={k: json.loads(v) for k, v in file.attrs.items() if k != "version"},
+            image_ids=text_of(file["image_id"]).tolist(),
+            attributes=attributes,
         )
     raise_problems(path, check_word_vectors(vectors))
     return vectors

@@ -123,7 +123,7 @@ def _karpathy(path: Path, problems: list[str]) -> tuple[pd.DataFrame, pd.DataFra
 
 def _sentences(entries: pd.DataFrame, path: Path, problems: list[str]) -> pd.DataFrame:
     rows = [
-        (key, position, sentence.get("raw") if isinstance(sentence, dict) else None, line)
+        (key, position, sentence["raw"] if _has_fields(sentence, {"raw": str}) else None, line)
         for key, sentences, line in zip(
             entries["key"], entries["sentences"], entries["line"], strict=True
         )
@@ -219,6 +219,7 @@ def _entries(
     entries = content.get(section) if isinstance(content, dict) else None
     if content is not None and not isinstance(entries, list):
         problems.append(f"{path}: expected an object with a list {section!r}, found none")
+        entries = None
     placed = [
         (f"{section}[{number}]", entry if _has_fields(entry, fields) else None)
         for number, entry in enumerate(entries or [])

@@ -1,5 +1,6 @@
 """What every reader builds: a corpus of captions and images, checked as a whole."""
 
+import difflib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,31 @@ def language_problems(languages: list[str], known: Iterable[str]) -> Iterator[st
     for language in languages:
         if language not in known:
             yield f"languages: expected some of {', '.join(known)}; found {language}"
+
+
+SPLITS = ("train", "val", "test")
+
+_OTHER_NAMES = {
+    "dev": "val",
+    "valid": "val",
+    "validation": "val",
+    "eval": "test",
+    "heldout": "test",
+}
+
+
+def intended_split(name: str) -> str | None:
+    """Return which of :data:`SPLITS` a name of a split may stand for, or None."""
+    name = name.strip().lower()
+    close = difflib.get_close_matches(name, SPLITS, n=1, cutoff=0.7)
+    return _OTHER_NAMES.get(name) or next(iter(close), None)
+
+
+def split_hint(names: Iterable[str]) -> str:
+    """Return for which splits some other names may stand, as the end of a sentence."""
+    meant = {name: intended_split(name) for name in sorted({*names} - {*SPLITS})}
+    asked = [f"{split!r} for {name!r}" for name, split in meant.items() if split]
+    return f". Did you mean {' and '.join(asked)}?" if asked else "."
 
 
 def _inconsistencies(rows: pd.DataFrame) -> Iterator[str]:

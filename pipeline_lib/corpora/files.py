@@ -7,6 +7,7 @@ empty: callers skip what is empty and need not report it again.
 
 import gzip
 import json
+import re
 import unicodedata
 import zlib
 from collections.abc import Iterable, Sequence
@@ -14,8 +15,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipeline_lib.contract.problems import warn
+
 SHOWN_LINES = 20
 """Of one kind of problem in one file, so many lines are listed; the rest are counted."""
+
+_LARGEST = 2**28
+"""Bytes that a zipped file may hold: a small one can claim any number of them."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -75,7 +81,8 @@ def read_json(path: Path, problems: list[str]) -> object | None:
     content = _content(path, problems)
     try:
         return json.loads(content) if content else None
-    except ValueError as error:  # JSONDecodeError names line and column, UnicodeDecodeError a byte
+    # JSONDecodeError names line and column, UnicodeDecodeError a byte.
+    except (ValueError, RecursionError) as error:
         problems.append(f"{path}: expected JSON in UTF-8, found: {error}. Fetch the file again.")
         return None
 
@@ -89,12 +96,61 @@ def clean(
         texts: What was read.
         lines: The line of ``path`` that each text stands on, for the note on an empty text.
         path: File that the texts come from.
-        problems: Where empty texts are noted.
+        problems: Where empty texts, and control characters in them, are noted.
     """
     cleaned = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
     empty = [lines[place] for place, text in enumerate(cleaned) if not text]
     note_lines(problems, path, [(line, "expected a caption, found no text") for line in empty])
+    form = "expected text, found the control character {}. Remove it"
+    controls = _found(_CONTROL, cleaned, lines)
+    note_lines(problems, path, [(line, form.format(name)) for line, name in controls])
+    _warn_of_invisible(cleaned, lines, path)
     return cleaned
+
+
+def _warn_of_invisible(texts: list[str], lines: Sequence[int | str], path: Path) -> None:
+    """Warn of what a reader of the captions does not see, and of captions that say nothing."""
+    hidden = _found(_INVISIBLE, texts, lines)
+    if hidden:
+        line, first = hidden[0]
+        warn(
+            f"{path}: {len(hidden)} captions have characters that nobody sees (first: line {line}, "
+            f"{first}): words that look alike count as different. Remove them if they mean nothing"
+        )
+    mute = [
+        line for line, text in zip(lines, texts, strict=True) if text and not _SAYS.search(text)
+    ]
+    if mute:
+        warn(
+            f"{path}: {len(mute)} captions have no letter and no digit (first: line {mute[0]}): "
+            "they say nothing of their photos. Leave them out"
+        )
+
+
+def _found(
+    pattern: re.Pattern[str], texts: list[str], lines: Sequence[int | str]
+) -> list[tuple[int | str, str]]:
+    """Return the lines of texts with a character, and the name of the first one of each."""
+    if not pattern.search(" ".join(texts)):  # as nearly always, and many times faster
+        return []
+    found = [(line, pattern.search(text)) for line, text in zip(lines, texts, strict=True)]
+    return [(line, _named(match[0])) for line, match in found if match]
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X} {unicodedata.name(character, '')}".strip()
+
+
+_SAYS = re.compile(r"[^\W_]")
+"""A letter or digit of any script."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+_INVISIBLE = re.compile(
+    r"[\u200b\u2060\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"|(?<=[\x21-\u024f])[\u200c\u200d]"
+)
+"""Zero-width blanks, marks of direction, and joiners after Latin letters, which do not join."""
 
 
 def clean_column(table: pd.DataFrame, path: Path, problems: list[str]) -> list[str]:
@@ -125,12 +181,16 @@ def _content(path: Path, problems: list[str]) -> bytes:
         if path.is_file():
             content = path.read_bytes()
         elif zipped.is_file():
-            content = gzip.decompress(zipped.read_bytes())
+            with gzip.open(zipped) as file:
+                content = file.read(_LARGEST + 1)
         else:
             problems.append(f"{path}: expected this file (or {zipped.name}), found none")
             return b""
     except (OSError, EOFError, zlib.error) as error:
         problems.append(f"{path}: cannot be read: {error}. Fetch the file again.")
+        return b""
+    if len(content) > _LARGEST and not path.is_file():
+        problems.append(f"{zipped}: expected at most {_LARGEST >> 20} MiB of text. Unpack it first")
         return b""
     if not content:
         problems.append(f"{path}: expected lines of text, found an empty file")

@@ -8,11 +8,12 @@ this one translates, or empty. Splits are free: training needs ``train`` and ``v
 the split that it names.
 """
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
 from pipeline_lib.corpora.files import clean_column, note_rows, read_table
@@ -63,6 +64,7 @@ def table_corpus(
         source=_sources(table, dataset),
     )
     _note_bad_values(table, path, problems)
+    _note_quotes(table, path, problems)
     _note_bad_images(table, folder, path, problems)
     _note_bad_references(table, rows, path, problems)
     return assemble([rows], photos.drop_duplicates("path"), dataset, path, problems)
@@ -86,14 +88,48 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
         note_rows(problems, path, table[~valid], column, expected)
 
 
+def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
+    """Note fields that a spreadsheet put into quotes, which between tabs are part of the text."""
+    if path.suffix.lower() == ".csv" or table.empty:
+        return
+    quoted = table["text"].str.fullmatch(r'".+"')
+    inner = table["text"].str[1:-1]
+    escaped = quoted & inner.str.fullmatch(r'(?:[^"]|"")*') & inner.str.contains('"')
+    expected = "no quoting between tabs (save it without, or as .csv between commas)"
+    note_rows(problems, path, table[escaped], "text", expected)
+    if quoted.any() and not escaped.any():
+        first = table[quoted].iloc[0]
+        warn(
+            f"{path}: {quoted.sum()} captions stand in quotes as a whole (first: line "
+            f"{first['line']}), which stay part of them. If a spreadsheet added them, save the "
+            "table without, or as .csv between commas"
+        )
+
+
 def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
     named = table.drop_duplicates("image")
-    there = named["image"].map(lambda image: image != "" and (folder / image).is_file())
+    there = named["image"].map(lambda image: image != "" and _is_file(folder / image))
     note_rows(problems, path, named[~there.astype(bool)], "image", f"a file below {folder}")
+    outside = named["image"].map(lambda image: image != "" and not _is_inside(image))
+    inside = "a path inside the folder of photos: relative, without .., as short as it can be"
+    note_rows(problems, path, named[outside.astype(bool)], "image", inside)
     twin = named["key"].duplicated()
     note_rows(problems, path, named[twin], "image", "a name that differs in more than its suffix")
     split = table.groupby("image")["split"].transform("first")
     note_rows(problems, path, table[table["split"] != split], "split", "one split per image")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, or a link to itself
+        return False
+
+
+def _is_inside(image: str) -> bool:
+    """Return whether a path names a file below a folder, in the one way that there is."""
+    path = PurePosixPath(image)
+    return not path.is_absolute() and ".." not in path.parts and str(path) == image
 
 
 def _note_bad_references(
@@ -106,3 +142,27 @@ def _note_bad_references(
     note_rows(problems, path, table[missing], "translation_of", _SOURCE)
     original = (table["annotation"] == "caption") & source.notna()
     note_rows(problems, path, table[original], "translation_of", "nothing: it is no translation")
+    circular = rows["caption_id"].isin(
+        _in_circles(dict(zip(rows["caption_id"], source, strict=True)))
+    )
+    note_rows(problems, path, table[circular], "translation_of", "no circle of translations")
+    orphan = (table["annotation"] == "translation") & source.isna()
+    if orphan.any():
+        warn(
+            f"{path}: {orphan.sum()} translations do not say of what (first: line "
+            f"{table[orphan]['line'].iloc[0]}): no translator learns from them, and they are no "
+            "exact translation of any caption. Fill in translation_of"
+        )
+
+
+def _in_circles(sources: dict[str, object]) -> set[str]:
+    """Return the captions from which one comes back to them, from translation to source."""
+    found = set()
+    for start in sources:
+        seen, at = {start}, sources[start]
+        while at in sources and at not in seen:
+            seen.add(at)
+            at = sources[at]
+        if at == start and len(seen) > 1:  # one that names itself is noted above
+            found.add(start)
+    return found

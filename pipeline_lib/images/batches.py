@@ -129,5 +129,8 @@ def _open(path: Path, size: int) -> int:
 
 
 def _write(descriptor: int, data: bytes | np.ndarray, offset: int) -> None:
-    os.pwrite(descriptor, data, offset)
+    left = memoryview(data).cast("B")
+    while left:  # on a disk that fills up a part is written before the error comes
+        written = os.pwrite(descriptor, left, offset)
+        left, offset = left[written:], offset + written
     os.fsync(descriptor)

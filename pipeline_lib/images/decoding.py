@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from pipeline_lib.contract.problems import ContractError
+
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 """Formats that are read; others that Pillow knows (EPS, for one) can start external programs."""
 
@@ -17,7 +19,11 @@ MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
 
 
-class ImageError(ValueError):
+MIN_SIDE = 2
+"""Pixels: what is smaller stands on pages to count visits, or where a photo was not found."""
+
+
+class ImageError(ContractError):
     """One image cannot be used; the message is the reason, without the file's name."""
 
 
@@ -34,11 +40,17 @@ def decode(path: Path) -> np.ndarray:
         Pixels ``uint8 [height, width, 3]``.
 
     Raises:
-        ImageError: The file is no image, is damaged, or has more than :data:`MAX_PIXELS`.
+        ImageError: The file is no image, is damaged, has more than :data:`MAX_PIXELS`, or a side
+            below :data:`MIN_SIDE`.
     """
     try:
         with Image.open(path, formats=FORMATS) as image:
             check_pixels(*image.size)
+            if min(image.size) < MIN_SIDE:
+                raise ImageError(
+                    f"expected a photo, found {image.width} x {image.height} pixels: a stand-in "
+                    "for one that was not found? Fetch it again, or leave its captions out"
+                )
             return np.array(_to_rgb(ImageOps.exif_transpose(image)))
     except ImageError:
         raise

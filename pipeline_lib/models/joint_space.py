@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.contract.digests import check_sums, reading, write_sums
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.device import cores_for, weight_type
 from pipeline_lib.models.encoders import IMAGE_HEADS, TEXT_ENCODERS
@@ -128,24 +129,34 @@ class JointSpace(PreciseModule):
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
         _write_json(folder / "preprocessing.json", preprocessing.model_dump())
         _write_json(folder / "recipe.json", provenance)
+        write_sums(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "JointSpace":
         """Read a model that :meth:`save` wrote, or a version before it; it is in evaluation mode.
 
         Nothing else of its study is needed.
+
+        Raises:
+            ContractError: If the folder holds no model, or another than its digests say.
         """
         folder = Path(folder)
+        check_sums(folder, _NEEDED)
+        weights = read_weights(folder / "weights.safetensors")
+        own = {name: value for name, value in weights.items() if name.startswith(_ENCODERS)}
+        with reading(folder / "vocabulary.json", "a model's vocabulary"):
+            vocabulary = Vocabulary.from_json(_read_json(folder / "vocabulary.json"))
         description = _architecture(folder)
         feature_dim = description.pop("feature_dim")
-        architecture = architecture_form(description).model_validate(description)
-        vocabulary = Vocabulary.from_json(_read_json(folder / "vocabulary.json"))
-        model = cls(architecture, vocabulary, feature_dim)
-        weights = load_file(folder / "weights.safetensors")
-        own = {name: value for name, value in weights.items() if name.startswith(_ENCODERS)}
-        model.load_state_dict(own)
+        with reading(folder / "weights.safetensors", "the weights of architecture.json"):
+            architecture = architecture_form(description).model_validate(description)
+            model = cls(architecture, vocabulary, feature_dim)
+            model.load_state_dict(own)
         return model.eval()
 
+
+_NEEDED = ("weights.safetensors", "vocabulary.json")
+"""Files without which there is no model."""
 
 _ENCODERS = ("image_encoder.", "sentence_encoder.")
 """What names of weights start with; earlier versions saved layers of the training beside them."""
@@ -170,8 +181,15 @@ def _architecture(folder: Path) -> dict:
     return {key: found[key] for key in keys}
 
 
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read a file of weights, which can hold nothing but numbers."""
+    with reading(path, "weights in safetensors' form"):
+        return load_file(path)
+
+
 def _read_json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
+    with reading(path, "an object in JSON"):
+        return {**json.loads(path.read_text(encoding="utf-8"))}
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:

@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.contract.digests import check_sums, reading, write_sums
 from pipeline_lib.device import TYPES, cores_for, weight_type
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.beam_search import beam_search
@@ -144,15 +145,22 @@ class Translator(PreciseModule):
         text = json.dumps(self.recipe.model_dump(), indent=1, sort_keys=True)
         (folder / "recipe.json").write_text(text + "\n", encoding="utf-8")
         (folder / "subwords.model").write_bytes(self.subwords.model)
+        write_sums(folder)
 
     @classmethod
     def load(cls, folder: Path) -> "Translator":
-        """Read a translator that :meth:`save` wrote."""
+        """Read a translator that :meth:`save` wrote.
+
+        Raises:
+            ContractError: If the folder holds none, or another than its digests say.
+        """
         folder = Path(folder)
-        recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
-        subwords = Subwords((folder / "subwords.model").read_bytes())
-        translator = cls(TypeAdapter(AnyTranslator).validate_python(recipe), subwords)
-        translator.load_state_dict(load_file(folder / "weights.safetensors"))
+        check_sums(folder, ("weights.safetensors", "recipe.json", "subwords.model"))
+        with reading(folder / "recipe.json", "the settings, subwords and weights of a translator"):
+            recipe = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+            subwords = Subwords((folder / "subwords.model").read_bytes())
+            translator = cls(TypeAdapter(AnyTranslator).validate_python(recipe), subwords)
+            translator.load_state_dict(load_file(folder / "weights.safetensors"))
         return translator.eval()
 
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Strict, Whole
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict, Whole
 
 Annotation = Literal["caption", "translation", "machine"]
 
@@ -12,7 +12,7 @@ Annotation = Literal["caption", "translation", "machine"]
 class World(Strict):
     """A generated corpus: see pipeline_lib.corpora.world.generate."""
 
-    seed: int
+    seed: Seed
     style: Literal["flat", "sketch"]
     images: dict[Literal["train", "val", "test"], Count]
     graded_pairs: Whole
@@ -66,7 +66,7 @@ class SharedImages(Strict):
 
     val: Count
     test: Count
-    seed: int
+    seed: Seed
 
 
 class CocoDataset(Strict):

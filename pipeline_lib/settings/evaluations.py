@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict
 
 
 class RetrievalEvaluation(Strict):
@@ -23,7 +23,7 @@ class RetrievalEvaluation(Strict):
     split: str
     bootstrap_samples: Count
     confidence: Annotated[float, Field(gt=0, lt=1)]
-    seed: int
+    seed: Seed
     fold_images: Count
 
     @property

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Strict
 
 
 class Nearest(Strict):
@@ -82,7 +82,7 @@ class Pseudopairs(Strict):
     """
 
     teacher: Name
-    seeds: Annotated[list[int], Field(min_length=1)]
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     images_of: Side
     captions_of: Side
     retrieval: Retrieval

@@ -18,7 +18,7 @@ from pipeline_lib.settings.architecture import (
 from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
 from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
-from pipeline_lib.settings.strict import Count, Name, Rate, choose
+from pipeline_lib.settings.strict import Count, Name, Rate, Seed, choose
 
 
 class Recipe(Architecture):
@@ -68,7 +68,7 @@ class Recipe(Architecture):
     initial: Name
     word_vectors: Name
     lexicon: Name
-    seeds: list[int]
+    seeds: list[Seed]
     min_count: Count
     markers: Literal["both", "end", "none"]
     oov: Literal["unk", "drop", "pieces"]

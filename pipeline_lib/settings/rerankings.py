@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Name, Rate, Strict
+from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Strict
 
 Similarity = Literal["sentence", "image"]
 
@@ -32,12 +32,12 @@ class Reranking(Strict):
     translator: Name
     dataset: Name
     recipe: Name
-    seed: int
+    seed: Seed
     pairs: Name
     features: Name
     similarities: Annotated[list[Similarity], Field(min_length=1)]
     step_cap: Rate
     decay: Annotated[float, Field(gt=0, le=1)]
     epochs: Count
-    order_seed: int
+    order_seed: Seed
     meteor: bool

@@ -17,6 +17,9 @@ RANDOM = "random"
 Count = Annotated[int, Field(ge=1)]
 Whole = Annotated[int, Field(ge=0)]
 Rate = Annotated[float, Field(gt=0)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+"""Of random numbers: what numpy, torch and gensim all take."""
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$")]
 Precision = Literal["bf16", "f32", "f64"]
 """``bf16``: matrix products of bfloat16 where the hardware has them, else ``f32``. ``f32``: single
@@ -32,7 +35,7 @@ class SettingsError(ValueError):
 class Strict(BaseModel):
     """A mapping of which every key is required and no other is allowed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 def choose(table: Mapping[str, T], name: str, kind: str) -> T:
@@ -45,5 +48,9 @@ def choose(table: Mapping[str, T], name: str, kind: str) -> T:
 def suggest(name: str, known: object) -> str:
     """Return a hint that names the closest legal name, or all of them."""
     close = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)
-    legal = ", ".join(sorted(str(item) for item in known)) or "none"
-    return f" Did you mean {close[0]!r}?" if close else f" Legal names: {legal}."
+    if close:
+        return f" Did you mean {close[0]!r}?"
+    legal = ", ".join(sorted(str(item) for item in known))
+    if legal in ("", NONE, RANDOM):
+        return f" No name is defined there yet{f', {legal} is no input' if legal else ''}."
+    return f" Legal names: {legal}."

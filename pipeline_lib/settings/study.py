@@ -4,17 +4,19 @@ YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
 from itertools import permutations
 from pathlib import Path
 from typing import get_args
 
-from pydantic import BaseModel, ValidationError
-from ruamel.yaml import YAML
+from pydantic import ValidationError
 
 from pipeline_lib.settings.claims import MEASURES, Claim
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.messages import lines_of, read_yaml, readable
 from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.recipes import Recipe, contradictions, merge, recipe_keys
 from pipeline_lib.settings.rerankings import Reranking
@@ -23,6 +25,7 @@ from pipeline_lib.settings.strict import (
     RANDOM,
     Language,
     Name,
+    Seed,
     SettingsError,
     Strict,
     choose,
@@ -54,7 +57,7 @@ class Settings(Strict):
     datasets: dict[Name, Dataset]
     tokenizers: dict[Language, Tokenizer]
     extractors: dict[Name, Extractor]
-    selection_seed: int
+    selection_seed: Seed
     pairs: dict[Name, PairSet]
     translators: dict[Name, AnyTranslator]
     translations: dict[Name, Translation]
@@ -90,15 +93,29 @@ class Settings(Strict):
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
 
+    @cached_property
+    def _rows(self) -> dict[str, dict[str, object]]:
+        """Recipes as merged values; without those that cannot be one, which are named elsewhere."""
+        found = {}
+        for name in self.recipes:
+            with suppress(SettingsError, ValidationError):
+                found[name] = self.recipe(name).model_dump()
+        return found
+
     @property
     def _captions(self) -> list[str]:
         """Names of all tables of captions: data sets, and data sets with translations added."""
         return [*self.datasets, *self.translations]
 
     def reference_problems(self) -> Iterator[str]:
-        """Yield every name in the file that names nothing."""
+        """Yield every name in the file that names nothing, and every name that is taken."""
+        yield from self._reserved_names()
         for name, extractor in self.extractors.items():
             yield from _unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
+        yield from _cycles("pairs", "plus", {name: p.plus for name, p in self.pairs.items()})
+        yield from _cycles(
+            "recipes", "initial", {name: row["initial"] for name, row in self._rows.items()}
+        )
         for name, pairs in self.pairs.items():
             where = f"pairs.{name}"
             yield from _unknown(f"{where}.dataset", [pairs.dataset], self._captions)
@@ -127,6 +144,13 @@ class Settings(Strict):
         yield from self._comparison_problems()
         for name, claim in self.claims.items():
             yield from self._claim_problems(f"claims.{name}", claim)
+
+    def _reserved_names(self) -> Iterator[str]:
+        """A data set called ``none`` would write where the empty artefact of that name stands."""
+        for section in type(self).model_fields:
+            table = getattr(self, section)
+            for name in {NONE, RANDOM} & set(table) if isinstance(table, dict) else ():
+                yield f"{section}.{name}: the name stands for the empty input. Take another one"
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():
@@ -181,14 +205,14 @@ class Settings(Strict):
             yield from _unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
             others = [NONE, *self.pseudopairs]
             yield from _unknown(f"{where}.compare_with", [chosen.compare_with], others)
-            seeds = self.recipes.get(chosen.teacher, {}).get("seeds", [])
-            if chosen.teacher in self.recipes and not {*chosen.seeds} <= {*seeds}:
+            seeds = self._rows.get(chosen.teacher, {}).get("seeds", [])
+            if chosen.teacher in self._rows and not {*chosen.seeds} <= {*seeds}:
                 yield f"{where}.seeds: {chosen.teacher} has {seeds}, found {chosen.seeds}"
             if name in self.pairs:
                 yield f"{where}: a pair set has the same name"
 
     def _reranking_problems(self, where: str, chosen: Reranking) -> Iterator[str]:
-        row = self.recipes.get(chosen.recipe, {})
+        row = self._rows.get(chosen.recipe, {})
         translator = self.translators.get(chosen.translator)
         yield from _unknown(f"{where}.translator", [chosen.translator], self.translators)
         yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
@@ -214,7 +238,7 @@ class Settings(Strict):
             yield f"{where}.recipe: {chosen.recipe} does not read {', '.join(unread)}"
 
     def _translated_query_problems(self, where: str, chosen: TranslatedQueries) -> Iterator[str]:
-        row = self.recipes.get(chosen.recipe, {})
+        row = self._rows.get(chosen.recipe, {})
         translation = self.translations.get(chosen.translation)
         yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
         yield from _unknown(f"{where}.features", [chosen.features], self.extractors)
@@ -237,6 +261,9 @@ class Settings(Strict):
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"
+        if str(row.get("paper")) not in self.papers:
+            yield from _unknown(f"{where}.paper", [str(row.get("paper"))], self.papers)
+            return
         try:
             form, values = self._merged(row)
             recipe = form.model_validate(values)
@@ -244,10 +271,9 @@ class Settings(Strict):
             yield f"{where}: {error}"
             return
         except ValidationError as error:
-            yield from _readable(error, form, where)
+            yield from readable(error, form, where)
             return
         for key, known in {
-            "paper": self.papers,
             "dataset": self._captions,
             "pairs": [*self.pairs, *self.pseudopairs],
             "features": self.extractors,
@@ -266,15 +292,12 @@ class Settings(Strict):
                 f"found {recipe.seeds}"
             )
         yield from self._continuation_problems(where, recipe)
+        if recipe.batch_size == 1:
+            yield f"{where}.batch_size: expected 2 or more: one has no wrong candidate to beat"
 
     def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """A continued recipe reads by the vocabulary of the one that it continues."""
-        if recipe.initial not in self.recipes:
-            return
-        try:
-            _, before = self._merged(self.recipes[recipe.initial])
-        except SettingsError:  # named where that recipe is checked
-            return
+        before = self._rows.get(recipe.initial, {})
         for key in VOCABULARY_KEYS:
             if key in before and before[key] != getattr(recipe, key):
                 yield (
@@ -294,7 +317,7 @@ def load_settings(path: Path = PARAMS) -> Settings:
             f"{path.resolve().name}: not found. Run the command in the folder of a study: "
             "the one that holds params.yaml and dvc.yaml."
         )
-    content = _read(path)
+    content = read_yaml(path)
     if "papers" in content:
         raise SettingsError(
             f"{path.name}: papers: unknown key. What papers fix stands in {PAPERS}."
@@ -302,17 +325,13 @@ def load_settings(path: Path = PARAMS) -> Settings:
     papers = path.parent / str(content.get("root", ".")) / PAPERS
     if not papers.is_file():
         raise SettingsError(f"{path.name}: root: expected the folder of {PAPERS}, it is not there")
-    content["papers"] = _read(papers)
+    content["papers"] = read_yaml(papers)
     try:
         settings = Settings.model_validate(content)
     except ValidationError as error:
-        _raise(path, _readable(error, Settings, ""))
+        _raise(path, readable(error, Settings, ""))
     _raise(path, settings.reference_problems())
     return settings
-
-
-def _read(path: Path) -> dict[str, object]:
-    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
 
 
 def modules_of(sections: Iterable[str]) -> set[str]:
@@ -329,32 +348,23 @@ def modules_of(sections: Iterable[str]) -> set[str]:
 
 
 def _raise(path: Path, problems: Iterator[str]) -> None:
-    listed = "\n".join(f"  - {problem}" for problem in problems)
+    listed = "\n".join(f"  - {problem}" for problem in lines_of(path, problems))
     if listed:
         raise SettingsError(f"{path.name} cannot be used:\n{listed}")
+
+
+def _cycles(section: str, key: str, following: Mapping[str, object]) -> Iterator[str]:
+    """Yield each entry whose key leads, from entry to entry, back to itself."""
+    for name in following:
+        seen, at = [name], following[name]
+        while at in following and at not in seen:
+            seen.append(str(at))
+            at = following[at]
+        if at == name:
+            yield f"{section}.{name}.{key}: leads back to itself: {' -> '.join([*seen, name])}"
 
 
 def _unknown(where: str, names: object, known: object) -> Iterator[str]:
     for name in names:
         if name not in known:
             yield f"{where}: nothing is called {name!r}.{suggest(name, known)}"
-
-
-def _readable(error: ValidationError, model: type[BaseModel], where: str) -> Iterator[str]:
-    """Turn pydantic's findings into one sentence each, with the closest legal key."""
-    for item in error.errors():
-        place = ".".join([*([where] if where else []), *(str(part) for part in item["loc"])])
-        if item["type"] == "extra_forbidden":
-            known = _legal_keys(model, item["loc"][:-1])
-            yield f"{place}: unknown key.{suggest(item['loc'][-1], known) if known else ''}"
-        elif item["type"] == "missing":
-            yield f"{place}: missing (every number of an experiment stands in params.yaml)"
-        else:
-            yield f"{place}: {item['msg']}, found {item['input']!r}"
-
-
-def _legal_keys(model: type[BaseModel], place: tuple) -> list[str]:
-    if not place:
-        return list(model.model_fields)
-    sections = {"worlds": World, "tokenizers": Tokenizer, "extractors": Extractor, "pairs": PairSet}
-    return list(sections[place[0]].model_fields) if place[0] in sections else []

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline_lib.settings.corpora import Annotation
-from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Seed, Strict
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 
@@ -62,7 +62,7 @@ class TranslatorRecipe(Strict):
     length_normalization: Annotated[float, Field(ge=0)]
     n_best: Count
     precision: Precision
-    seed: int
+    seed: Seed
 
 
 class TransformerRecipe(TranslatorRecipe):

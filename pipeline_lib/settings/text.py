@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Strict
 
 
 class Tokenizer(Strict):
@@ -47,7 +47,7 @@ class FastTextVectors(Strict):
     negatives: Count
     subsampling: Rate
     learning_rate: Rate
-    seed: int
+    seed: Seed
 
 
 class VectorFiles(Strict):

@@ -1,7 +1,9 @@
 """Checkpoints of an unfinished run; finished models are saved by the JointSpace."""
 
 import sys
+import zlib
 from pathlib import Path
+from pickle import UnpicklingError
 from zipfile import BadZipFile, ZipFile
 
 import torch
@@ -24,10 +26,17 @@ def load_checkpoint(path: Path, device: torch.device) -> dict[str, object] | Non
     """
     if not path.is_file():
         return None
-    if not _is_whole(path):
-        print(f"{path}: the checkpoint is damaged: the run begins anew", file=sys.stderr)
-        return None
-    return torch.load(path, map_location=device, weights_only=True)
+    try:
+        if _is_whole(path):
+            return torch.load(path, map_location=device, weights_only=True)
+    except _DAMAGED:
+        pass
+    print(f"{path}: the checkpoint is damaged: the run begins anew", file=sys.stderr)
+    return None
+
+
+_DAMAGED = (RuntimeError, UnpicklingError, ValueError, KeyError, EOFError, AttributeError)
+"""What torch raises on an archive that is whole and holds something else."""
 
 
 def _is_whole(path: Path) -> bool:
@@ -35,5 +44,5 @@ def _is_whole(path: Path) -> bool:
     try:
         with ZipFile(path) as archive:
             return archive.testzip() is None
-    except BadZipFile:
+    except (BadZipFile, zlib.error, RuntimeError, ValueError, EOFError, OSError):
         return False

@@ -11,12 +11,14 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from pipeline_lib.contract.problems import warn
 from pipeline_lib.device import SMALL, best_device
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.publishing import publish, tree_sha256
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.preparation import Material, of_seed, parameter_counts
@@ -83,9 +85,13 @@ def curves(records: Path, seeds: list[int]) -> pd.DataFrame:
 
 
 def description(records: Path, seeds: list[int]) -> dict[str, object]:
-    """Return what the first seed's model is, and by which rule the training of each ended."""
-    found = {seed: _read(records / f"seed-{seed}/model.json") for seed in seeds}
-    return found[seeds[0]] | {"ended": {str(seed): one["ended"] for seed, one in found.items()}}
+    """Return what the first seed's model is, by which rule each ended, and what is doubtful."""
+    found = {str(seed): _read(records / f"seed-{seed}/model.json") for seed in seeds}
+    each = {
+        key: {seed: one[key] for seed, one in found.items() if key in one}
+        for key in ("ended", "doubts")
+    }
+    return found[str(seeds[0])] | {key: values for key, values in each.items() if values}
 
 
 def _take_over(work: Path, model: Path, record: Path) -> None:
@@ -123,6 +129,9 @@ def _train(
     with publish(work / MODEL) as folder:
         learner.space.save(folder, preprocessing, of_seed(material.recipe, seed).model_dump())
     described = {"parameters": parameter_counts(learner), "precision": learner.precision}
+    if found := doubts(course.history, material.recipe, val):
+        described["doubts"] = found
+        warn(f"{label}: {'; '.join(found)}")
     with publish(work / RECORD) as folder:
         folder.mkdir()
         pd.DataFrame(course.history).assign(seed=seed).to_csv(folder / "training.csv", index=False)

@@ -32,6 +32,7 @@ def root(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, home)
     shutil.copytree(ROOT / ".dvc/plots", home / ".dvc/plots")
     monkeypatch.chdir(home)
+    monkeypatch.delenv("POLYVIEW_TRACEBACK")
     return home
 
 
@@ -217,7 +218,7 @@ def test_what_cannot_be_used_is_refused_and_leaves_nothing(root, case):
 
 
 def assert_refused(root, result, *said):
-    assert result.exit_code == 1, result.output
+    assert result.exit_code == 2, result.output
     assert isinstance(result.exception, SystemExit), result.exception
     for part in said:
         assert part in result.output
@@ -256,7 +257,7 @@ def test_a_study_that_is_there_is_left_alone(root):
     made(root, new(write(SHORT)))
     before.write_text("mine")
     result = new(write(SHORT))
-    assert (result.exit_code, before.read_text()) == (1, "mine")
+    assert (result.exit_code, before.read_text()) == (2, "mine")
     assert "studies/mine is there already" in result.output
 
 

@@ -29,13 +29,15 @@ def test_a_recipe_is_printed_as_it_is_run_with_the_place_of_each_value(monkeypat
 
 def test_an_unknown_recipe_names_the_closest(monkeypatch):
     monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("POLYVIEW_TRACEBACK")
     result = CliRunner().invoke(main, ["recipe", "kadar_eng"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Did you mean 'kadar_en'?" in result.output
 
 
 def test_elsewhere_than_in_a_study_it_says_where_to_run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POLYVIEW_TRACEBACK")
     result = CliRunner().invoke(main, ["recipe", "kadar_en"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "Run the command in the folder of a study" in result.output

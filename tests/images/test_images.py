@@ -126,8 +126,15 @@ def test_exif_orientation(tmp_path, orientation, upright, suffix):
     assert np.array_equal(decode(path), upright(stored))
 
 
-def test_one_pixel(tmp_path):
-    Image.new("RGB", (1, 1), RED).save(tmp_path / "a.png")
+@pytest.mark.parametrize("size", [(1, 1), (1, 500)])
+def test_one_pixel_is_no_photo(tmp_path, size):
+    Image.new("RGB", size, RED).save(tmp_path / "a.png")
+    with pytest.raises(ImageError, match=f"found {size[0]} x {size[1]} pixels: a stand-in"):
+        decode(tmp_path / "a.png")
+
+
+def test_four_pixels(tmp_path):
+    Image.new("RGB", (2, 2), RED).save(tmp_path / "a.png")
     for transform in TRANSFORMS.values():
         crops = transform.apply(decode(tmp_path / "a.png"), 20, 16)
         assert crops.shape == (transform.crops, 16, 16, 3)

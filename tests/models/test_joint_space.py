@@ -36,6 +36,7 @@ def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
         "recipe.json",
         "vocabulary.json",
         "preprocessing.json",
+        "SHA256SUMS",
     }
     json.loads((tmp_path / "m" / "vocabulary.json").read_text())
 
@@ -43,6 +44,7 @@ def test_a_saved_model_loads_and_scores_the_same(tmp_path, vocabulary):
 def save_as_before(folder, recipe, made, lacking=()):
     """Save as the versions did that had one file for what a model is and how it learnt."""
     made.save(folder, tiny.PREPROCESSING, {})
+    (folder / "SHA256SUMS").unlink()
     (folder / "architecture.json").unlink()
     parts = {"loss", "text_encoder", "image_head", *lacking}
     values = {"feature_dim": made.feature_dim, **recipe.model_dump(exclude=parts)}
@@ -73,6 +75,44 @@ def test_what_an_earlier_version_lacks_is_named(tmp_path):
     save_as_before(tmp_path / "m", tiny.recipe(), model(), ["word_dim", "similarity"])
     with pytest.raises(ContractError, match=r"2 problem(?s:.*)similarity is missing"):
         JointSpace.load(tmp_path / "m")
+
+
+def wider(folder):
+    model(hidden_dim=20, embed_dim=20).save(folder / "w", tiny.PREPROCESSING, {})
+    (folder / "w/weights.safetensors").rename(folder / "weights.safetensors")
+
+
+DAMAGES = {
+    "broken JSON": lambda f: (f / "architecture.json").write_text("{"),
+    "JSON of something else": lambda f: (f / "architecture.json").write_text("[1]"),
+    "an empty file": lambda f: (f / "vocabulary.json").write_bytes(b""),
+    "a vocabulary without words": lambda f: (f / "vocabulary.json").write_text("{}"),
+    "a pickle": lambda f: torch.save({}, f / "weights.safetensors"),
+    "a cut off file": lambda f: (f / "weights.safetensors").write_bytes(
+        (f / "weights.safetensors").read_bytes()[:-9]
+    ),
+    "other shapes": wider,
+    "a key of nobody": lambda f: (f / "architecture.json").write_text(
+        (f / "architecture.json").read_text().replace("word_dim", "wrd_dim")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("digests", [True, False], ids=["", "without digests"])
+@pytest.mark.parametrize("case", DAMAGES)
+def test_a_damaged_model_is_named_with_its_file(tmp_path, case, digests):
+    folder = tmp_path / "m"
+    model().save(folder, tiny.PREPROCESSING, {})
+    if not digests:
+        (folder / "SHA256SUMS").unlink()
+    DAMAGES[case](folder)
+    with pytest.raises(ContractError, match=rf"{folder}[^$]*dvc checkout"):
+        JointSpace.load(folder)
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ContractError, match=r"seed-3 holds no whole model\.[^$]*not found"):
+        JointSpace.load(tmp_path / "seed-3")
 
 
 def test_vectors_are_units_and_scores_their_cosines():

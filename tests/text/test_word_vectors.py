@@ -230,7 +230,7 @@ def test_the_contract_lists_what_is_wrong(tmp_path):
         assert part in str(error.value)
     with h5py.File(tmp_path / "x.h5", "w"):
         pass
-    with pytest.raises(ContractError, match="expected word vectors of version 1, found None"):
+    with pytest.raises(ContractError, match="expected vectors of version 1, found None"):
         read_word_vectors(tmp_path / "x.h5")
 
 

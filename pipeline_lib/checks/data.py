@@ -1,0 +1,112 @@
+"""What each data set of a study holds, before a stage has run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import pandas as pd
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.corpora.corpus import Corpus
+from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
+from pipeline_lib.corpora.world.pictures import (
+    CAPTION_LANGUAGES,
+    CAPTIONS_PER_IMAGE,
+    TRANSLATION_LANGUAGES,
+)
+from pipeline_lib.settings.corpora import World
+from pipeline_lib.settings.study import Settings
+
+Kind = tuple[str, str, str]
+"""Split, language and annotation."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a data set holds.
+
+    Attributes:
+        captions: How many captions there are of each kind.
+        photos: How many photos each split has.
+        images: The table of photos; None where a stage draws them.
+    """
+
+    captions: dict[Kind, int]
+    photos: dict[str, int]
+    images: pd.DataFrame | None
+
+    def languages(self, split: str) -> set[str]:
+        """Return the languages that a split has captions in."""
+        return {language for where, language, _ in self.captions if where == split}
+
+    def annotations(self, split: str, language: str) -> list[str]:
+        """Return the kinds of captions that a split has in a language."""
+        return sorted(a for s, name, a in self.captions if (s, name) == (split, language))
+
+
+def known_data(settings: Settings, problems: list[str], missing: list[str]) -> dict[str, Data]:
+    """Read the data sets of a study, translated ones included.
+
+    Args:
+        settings: Of the study, whose folder is the current one.
+        problems: Where it is noted what is wrong with a data set.
+        missing: Where it is noted which are not there; what a stage draws is never missing.
+
+    Returns:
+        By name, those that could be read.
+    """
+    found = {}
+    for name, dataset in settings.datasets.items():
+        drawn = _drawn(settings.worlds, dataset.raw)
+        if drawn:
+            found[name] = drawn
+        elif not Path(dataset.raw).exists():
+            missing.append(f"datasets.{name}.raw: {dataset.raw} is not there")
+        else:
+            options = dataset.model_dump(exclude={"reader", "raw"})
+            try:
+                found[name] = _counted(READERS[dataset.reader](Path(dataset.raw), name, **options))
+            except ContractError as error:
+                problems.append(f"datasets.{name}: {error}")
+    return {**found, **dict(_translated(settings, found))}
+
+
+def is_drawn(settings: Settings, path: str) -> bool:
+    """Return whether a path lies in what the stage ``world`` writes."""
+    return any(PurePath(path).is_relative_to(f"data/raw/{name}") for name in settings.worlds)
+
+
+def _drawn(worlds: dict[str, World], raw: str) -> Data | None:
+    for name, world in worlds.items():
+        if raw == f"data/raw/{name}":
+            kinds = {(language, "caption"): CAPTIONS_PER_IMAGE for language in CAPTION_LANGUAGES}
+            kinds |= {(language, "translation"): 1 for language in TRANSLATION_LANGUAGES}
+            return _multiplied(world.images, kinds)
+        if raw == f"data/raw/{name}/parallel":
+            first, *others = PARALLEL_LANGUAGES
+            kinds = {(first, "caption"): 1} | {(other, "translation"): 1 for other in others}
+            return _multiplied(world.parallel, kinds)
+    return None
+
+
+def _multiplied(sizes: dict[str, int], kinds: dict[tuple[str, str], int]) -> Data:
+    photos = {split: count for split, count in sizes.items() if count}
+    captions = {(s, *kind): n * photos[s] for s in photos for kind, n in kinds.items()}
+    return Data(captions, photos, None)
+
+
+def _counted(corpus: Corpus) -> Data:
+    kinds = corpus.captions.groupby(["split", "language", "annotation"]).size().to_dict()
+    return Data(kinds, corpus.images["split"].value_counts().to_dict(), corpus.images)
+
+
+def _translated(settings: Settings, found: dict[str, Data]) -> Iterator[tuple[str, Data]]:
+    for name, chosen in settings.translations.items():
+        if data := found.get(chosen.dataset):
+            added = {
+                (split, chosen.target_language, "machine"): count
+                for (split, language, kind), count in data.captions.items()
+                if (language, kind) == (chosen.source_language, chosen.annotation)
+            }
+            yield name, Data(data.captions | added, data.photos, data.images)

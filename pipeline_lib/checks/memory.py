@@ -1,0 +1,70 @@
+"""Whether what a recipe or an extractor holds at once fits into this machine's memory."""
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.recipes import Recipe
+
+COPIES = 5
+"""Of all weights while they learn: themselves, gradients, two moments of Adam, the best so far."""
+
+BATCHES = 3
+"""Of photos that an extractor holds at once."""
+
+_GATES = {"gru": 3, "lstm": 4}
+
+
+def weights(recipe: Recipe) -> int:
+    """Return how many weights a recipe has without its words and without its first image layer.
+
+    How many words and features there are shows later, so this is the least that it can be.
+    """
+    languages, hidden = len(recipe.languages), getattr(recipe, "hidden_dim", 0)
+    universal = getattr(recipe, "universal_dim", "none")
+    read = recipe.word_dim if universal == "none" else universal
+    shares = {"none": 0, "shared": 1, "per_language": languages}
+    recurrent = shares[getattr(recipe, "recurrent_sharing", "none")]
+    projections = shares[getattr(recipe, "projection", "none")]
+    one = [recipe.image_hidden_dim] if hasattr(recipe, "image_hidden_dim") else []
+    image = [*getattr(recipe, "image_hidden_dims", one), recipe.embed_dim]
+    return (
+        recurrent * _GATES.get(getattr(recipe, "recurrent", ""), 0) * hidden * (read + hidden)
+        + projections * hidden * recipe.embed_dim
+        + (languages * recipe.word_dim * read if universal != "none" else 0)
+        + sum(a * b for a, b in pairwise(image))
+    )
+
+
+def recipe_bytes(recipe: Recipe, captions: int) -> int:
+    """Return the least that training holds: its weights, and the similarities of a batch."""
+    size = 8 if recipe.precision == "f64" else 4
+    batch = min(recipe.batch_size, captions)
+    return size * (COPIES * weights(recipe) + batch * batch)
+
+
+def extractor_bytes(extractor: Extractor) -> int:
+    """Return the least that extraction holds: the pixels of its batches, in 8 bits."""
+    crops = 10 if extractor.transform == "ten_crop" else 1
+    pixels = max(extractor.crop, 0 if extractor.transform == "squash" else extractor.resize) ** 2
+    return BATCHES * extractor.batch_size * crops * extractor.crop**2 * 3 + pixels * 3
+
+
+def machine_bytes() -> int:
+    """Return the memory that this process may use: the machine's, or its container's."""
+    own = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = Path("/sys/fs/cgroup/memory.max")
+    text = limit.read_text().strip() if limit.is_file() else "max"
+    return min(own, int(text)) if text.isdigit() else own
+
+
+def too_large(where: str, needed: int, keys: str) -> Iterator[str]:
+    """Yield a sentence if something needs more memory than there is."""
+    there = machine_bytes()
+    if needed > there:
+        yield (
+            f"{where}: needs {needed / 1e9:,.0f} GB at least, by {keys}; this machine has "
+            f"{there / 1e9:,.0f} GB. Make them smaller"
+        )

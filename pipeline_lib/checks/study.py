@@ -1,0 +1,249 @@
+"""The check of a whole study: what would fail, or mislead, after hours of work."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline_lib.checks.data import Data, is_drawn, known_data
+from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
+from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
+from pipeline_lib.corpora.corpus import SPLITS, intended_split
+from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.strict import NONE, suggest
+from pipeline_lib.settings.study import Settings
+
+
+@dataclass
+class Findings:
+    """What a check found; each sentence begins with a key of params.yaml.
+
+    Attributes:
+        problems: What would fail.
+        missing: Files and folders that are not there: a stage would fail, unless DVC's cache has
+            what it makes of them.
+        warnings: What may be meant.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_study(settings: Settings) -> Findings:
+    """Check the study in the current folder."""
+    found = Findings()
+    check = _Check(settings, known_data(settings, found.problems, found.missing))
+    for problem in (
+        check.splits(), check.pairs(), check.translators(), check.recipes(), check.memory(),
+    ):  # fmt: skip
+        found.problems += dict.fromkeys(problem)
+    found.missing += check.missing_files()
+    found.warnings += check.suspicious()
+    return found
+
+
+class _Check:
+    def __init__(self, settings: Settings, data: dict[str, Data]) -> None:
+        self.settings, self.data = settings, data
+        self.all = {name: settings.recipe(name) for name in settings.recipes}
+        self.split = settings.evaluations.retrieval.split
+
+    def splits(self) -> Iterator[str]:
+        """Splits that training and evaluation need, with two photos to tell apart."""
+        for name in sorted({chosen.dataset for chosen in self.settings.pairs.values()}):
+            photos = self.data[name].photos if name in self.data else {}
+            for split in ("train", "val") if photos else ():
+                if photos.get(split, 0) < 2:
+                    yield (
+                        f"datasets.{name}: expected 2 photos or more in the split {split}, found "
+                        f"{photos.get(split, 0)} ({_listed(photos)}){_meant(split, photos)}"
+                    )
+        for recipe in self.all.values():
+            photos = self.data[recipe.dataset].photos if recipe.dataset in self.data else {}
+            if photos and self.split not in photos:
+                yield (
+                    f"evaluations.retrieval.split: expected a split of {recipe.dataset}, found "
+                    f"{self.split!r}.{suggest(self.split, photos)}"
+                )
+
+    def pairs(self) -> Iterator[str]:
+        """Kinds of captions that a pair set asks for, in the splits that it takes."""
+        for name, chosen in self.settings.pairs.items():
+            data = self.data.get(chosen.dataset)
+            for language, kinds in chosen.captions.items() if data else ():
+                where = f"pairs.{name}.captions.{language}"
+                there = data.annotations("train", language)
+                for kind in set(kinds) - set(there):
+                    yield _lacking(where, kind, "train", chosen.dataset, there)
+                there = data.annotations("val", language)
+                if not set(kinds) & set(there):
+                    yield _lacking(where, " or ".join(kinds), "val", chosen.dataset, there)
+
+    def translators(self) -> Iterator[str]:
+        """Languages that a translator learns from."""
+        for name, chosen in self.settings.translators.items():
+            data = self.data.get(chosen.dataset)
+            for key in ("source_language", "target_language") if data else ():
+                language = getattr(chosen, key)
+                if language not in data.languages("train"):
+                    yield (
+                        f"translators.{name}.{key}: {chosen.dataset} has no captions in {language} "
+                        f"in the split train. It has {', '.join(sorted(data.languages('train')))}"
+                    )
+
+    def recipes(self) -> Iterator[str]:
+        """What a recipe learns from and is tested on."""
+        for name, recipe in self.all.items():
+            where = f"recipes.{name}"
+            learnt = self._languages(recipe.pairs)
+            for language in recipe.languages:
+                if learnt is not None and language not in learnt:
+                    yield (
+                        f"{where}.languages: {language} is in no captions of the pair set "
+                        f"{recipe.pairs}, which has {', '.join(sorted(learnt))}"
+                    )
+            data = self.data.get(recipe.dataset)
+            if data and self.split in data.photos:
+                yield from self._pool_problems(recipe, data)
+            yield from self._feature_problems(where, recipe)
+
+    def _pool_problems(self, recipe: Recipe, data: Data) -> Iterator[str]:
+        for language in recipe.languages:
+            kind, there = self.settings.pools[language], data.annotations(self.split, language)
+            if kind not in there:
+                yield _lacking(f"pools.{language}", kind, self.split, recipe.dataset, there)
+
+    def _feature_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Photos that a recipe reads and no extractor of its features has."""
+        extractors = [e for e in (recipe.features, recipe.more_features) if e != NONE]
+        sets = {self.settings.extractors[extractor].dataset for extractor in extractors}
+        having = [self._photos(name) for name in sets]
+        read = {recipe.dataset, *self._datasets(recipe.pairs)}
+        for name in sorted(read):
+            photos = self._photos(name)
+            if photos is None or None in having:
+                continue
+            lacking = photos - set().union(*having)
+            if lacking:
+                yield (
+                    f"{where}.features: {len(lacking):,} photos of {name} (first: "
+                    f"{min(lacking)}) have no features by {' and '.join(extractors)}, of "
+                    f"{', '.join(sorted(sets))}. Name an extractor of {name} in more_features"
+                )
+
+    def _photos(self, dataset: str) -> set[str] | None:
+        """Return the ids of a data set's photos, a name for all that are drawn; None if unknown."""
+        chosen = self.settings.translations.get(dataset)
+        dataset = chosen.dataset if chosen else dataset
+        data = self.data.get(dataset)
+        if data is None:
+            return None
+        return {f"{dataset}:*"} if data.images is None else set(data.images["image_id"])
+
+    def _chain(self, pairs: str) -> list[str]:
+        """Return a pair set, and those that it adds, of whichever kind."""
+        chosen = {**self.settings.pairs, **self.settings.pseudopairs}.get(pairs)
+        return [] if chosen is None else [pairs, *self._chain(chosen.plus)]
+
+    def _datasets(self, pairs: str) -> set[str]:
+        own = self.settings.pairs
+        borrowed = self.settings.pseudopairs
+        names = self._chain(pairs)
+        more = [borrowed[name].images_of.pairs for name in names if name in borrowed]
+        return {own[name].dataset for name in [*names, *more] if name in own}
+
+    def _languages(self, pairs: str) -> set[str] | None:
+        own, borrowed = self.settings.pairs, self.settings.pseudopairs
+        found: set[str] = set()
+        for name in self._chain(pairs):
+            found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
+        return found or None
+
+    def _training_captions(self, recipe: Recipe) -> int | None:
+        """Return how many captions a recipe can draw a batch from at most; None if unknown."""
+        total = 0
+        for name in self._chain(recipe.pairs):
+            chosen = self.settings.pairs.get(name)
+            data = self.data.get(chosen.dataset) if chosen else None
+            if data is None:
+                return None
+            total += sum(
+                data.captions.get(("train", language, kind), 0)
+                for language, kinds in chosen.captions.items()
+                for kind in kinds
+            )
+        return total
+
+    def memory(self) -> Iterator[str]:
+        """Sizes that cannot fit."""
+        for name, recipe in self.all.items():
+            captions = self._training_captions(recipe)
+            needed = recipe_bytes(recipe, recipe.batch_size if captions is None else captions)
+            yield from too_large(f"recipes.{name}", needed, "sizes of layers and batch_size")
+        for name, extractor in self.settings.extractors.items():
+            needed = extractor_bytes(extractor)
+            yield from too_large(f"extractors.{name}", needed, "batch_size, crop and resize")
+
+    def missing_files(self) -> Iterator[str]:
+        """Photos and other raw files."""
+        for name, extractor in self.settings.extractors.items():
+            data, folder = self.data.get(extractor.dataset), Path(extractor.images)
+            where = f"extractors.{name}.images"
+            if is_drawn(self.settings, extractor.images):
+                continue
+            if not folder.is_dir():
+                yield f"{where}: expected a folder of photos, {folder} is not there"
+            elif data and data.images is not None:
+                yield from (f"{where}: {lost}" for lost in missing_photos(data.images, folder))
+        for key, path in self._files():
+            if not is_drawn(self.settings, str(path)) and not path.is_file():
+                yield f"{key}: {path} is not there"
+
+    def _files(self) -> Iterator[tuple[str, Path]]:
+        for name, lexicon in self.settings.lexicons.items():
+            for fold in ("train", "test"):
+                for file in getattr(lexicon, fold):
+                    yield f"lexicons.{name}.{fold}", Path(lexicon.source) / file
+        for name, vectors in self.settings.word_vectors.items():
+            for language, file in getattr(vectors, "files", {}).items():
+                yield f"word_vectors.{name}.files.{language}", Path(vectors.source) / file
+        scored = self.settings.evaluations.sts
+        for name, chosen in scored.sets.items():
+            yield f"evaluations.sts.sets.{name}", Path(scored.source) / chosen.file
+
+    def suspicious(self) -> Iterator[str]:
+        """What may be meant."""
+        for name, data in self.data.items():
+            for split in sorted(data.photos.keys() - {*SPLITS, self.split}):
+                if (meant := intended_split(split)) and name in self.settings.datasets:
+                    yield (
+                        f"datasets.{name}: nothing uses the {data.photos[split]} photos of the "
+                        f"split {split!r}. Did you mean {meant!r}?"
+                    )
+        for name, extractor in self.settings.extractors.items():
+            data = self.data.get(extractor.dataset)
+            if data and data.images is not None:
+                twins = photos_in_two_splits(data.images, Path(extractor.images))
+                yield from (f"extractors.{name}.images: {each}" for each in twins)
+        for name, recipe in self.all.items():
+            captions = self._training_captions(recipe)
+            if captions is not None and captions < recipe.batch_size:
+                yield (
+                    f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {captions} "
+                    f"training captions of {recipe.pairs}: each batch is all of them"
+                )
+
+
+def _lacking(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:
+    found = ", ".join(there) or "no captions in that language"
+    return f"{where}: {dataset} has none of the kind {kind} in the split {split}. It has {found}"
+
+
+def _listed(photos: dict[str, int]) -> str:
+    return ", ".join(f"{split}: {count}" for split, count in sorted(photos.items()))
+
+
+def _meant(split: str, photos: dict[str, int]) -> str:
+    """Return a hint at a split that is there by another name."""
+    other = [name for name in photos if name not in SPLITS and intended_split(name) == split]
+    return f". Did you mean {split!r} for {other[0]!r}?" if other else ""

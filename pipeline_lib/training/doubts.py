@@ -1,0 +1,81 @@
+"""Runs that ended and taught nothing: at chance level, collapsed, or without a part of the plan."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.training.examples import Examples
+from pipeline_lib.training.loop import History
+
+CUTOFFS = (1, 5, 10)
+
+_DEVIATIONS = 3
+"""Standard deviations above chance, up to which a score may be luck."""
+
+_COLLAPSED = 0.99
+"""Share of the loss of one point, above which a space is one."""
+
+
+def doubts(history: History, recipe: Recipe, validation: Examples) -> list[str]:
+    """Return what is doubtful in a training that ended, as sentences; empty if nothing is."""
+    return [*_chance(history, validation), *_collapse(history, recipe), *_absent(history, recipe)]
+
+
+def chance_recall_sum(images: int, positives: int) -> tuple[float, float]:
+    """Return the sum of six recalls (%) of random ranks, and a bound on its standard deviation.
+
+    Args:
+        images: In the pool.
+        positives: Captions of each.
+    """
+    captions = images * positives
+    shares = [min(k / images, 1) for k in CUTOFFS]
+    for k in CUTOFFS:
+        missed = math.comb(captions - positives, k) / max(1, math.comb(captions, k))
+        shares.append(1 - missed)
+    # As if one caption's rank decided those of its image's others: the deviation is no larger.
+    deviations = (math.sqrt(share * (1 - share) / images) for share in shares)
+    return 100 * sum(shares), 100 * sum(deviations)
+
+
+def _chance(history: History, validation: Examples) -> Iterator[str]:
+    chance, deviation = 0.0, 0.0
+    for sentences in validation.sentences.values():
+        images = len(np.unique(sentences.image_index.cpu().numpy()))
+        own = chance_recall_sum(images, max(1, round(len(sentences) / images)))
+        chance, deviation = chance + own[0], deviation + own[1]
+    best = max(row["recall_sum"] for row in history)
+    if best <= chance + _DEVIATIONS * deviation:
+        yield (
+            f"the best sum of recalls on the validation captions is {best:.1f}, where chance gives "
+            f"{chance:.1f} ± {deviation:.1f}: nothing was learnt. Lower learning_rate, train "
+            "longer, or look at the captions"
+        )
+
+
+def _collapse(history: History, recipe: Recipe) -> Iterator[str]:
+    margin, violations = getattr(recipe, "margin", None), getattr(recipe, "violations", None)
+    column = "loss_image_caption"
+    losses = [row[column] for row in history if np.isfinite(row.get(column, np.nan))]
+    if margin is None or recipe.objective != "alternating" or not losses:
+        return
+    wrong = recipe.batch_size - 1 if violations == "sum" else 1
+    if min(losses) >= _COLLAPSED * 2 * margin * wrong:
+        yield (
+            f"the loss never fell below {min(losses):.4f}; all vectors in one point cost "
+            f"{2 * margin * wrong:.4f}: the space is collapsed. Lower learning_rate, or average "
+            "more violations"
+        )
+
+
+def _absent(history: History, recipe: Recipe) -> Iterator[str]:
+    share = getattr(recipe, "caption_caption_probability", 0)
+    if share and not any(np.isfinite(row.get("loss_caption_caption", np.nan)) for row in history):
+        bound = recipe.caption_caption_below_loss
+        yield (
+            f"caption-caption updates never began: they wait for a loss below {bound}, or no image "
+            "has captions in two languages. Raise caption_caption_below_loss, or set "
+            "caption_caption_probability: 0"
+        )

@@ -1,0 +1,250 @@
+"""``polyview check``: a study of a user's own with one mistake, named before any work."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny
+from click.testing import CliRunner
+from PIL import Image
+from ruamel.yaml import YAML
+from study import ROOT
+
+from pipeline_lib.checks.data import known_data
+from pipeline_lib.checks.memory import COPIES, machine_bytes, recipe_bytes, weights
+from pipeline_lib.checks.study import check_study
+from pipeline_lib.cli.main import main
+from pipeline_lib.contract.tables import read_captions
+from pipeline_lib.settings.study import load_settings
+from pipeline_lib.training.preparation import parameter_counts
+from stages.resolve import main as resolve
+
+NAMES = [f"{number:02}.jpg" for number in range(40)]
+SPLITS = dict(zip(NAMES, ["train"] * 30 + ["val"] * 5 + ["test"] * 5, strict=True))
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """Return the folder of a study of 40 photos with captions in two languages, made by ``new``."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "photos").mkdir()
+    for name in NAMES:
+        pixels = rng.integers(0, 255, (8, 8, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "photos" / name, "PNG")
+    rows = [(n, SPLITS[n], lang, f"{lang} {n}") for n in NAMES for lang in ("en", "de")]
+    lines = ["image\tsplit\tlanguage\ttext", *("\t".join(row) for row in rows)]
+    (tmp_path / "captions.tsv").write_text("".join(f"{line}\n" for line in lines))
+    (tmp_path / "studies").mkdir()
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    arguments = ["new", "mine", "--captions", "captions.tsv", "--images", "photos"]
+    CliRunner().invoke(main, arguments, catch_exceptions=False)
+    monkeypatch.chdir("studies/mine")
+    monkeypatch.delenv("POLYVIEW_TRACEBACK")
+    return Path.cwd()
+
+
+def check():
+    return CliRunner().invoke(main, ["check"])
+
+
+def change(*keys, to):
+    """Change a value of params.yaml."""
+    yaml = YAML()
+    content = yaml.load(Path("params.yaml"))
+    node = content
+    for key in keys[:-1]:
+        node = node[key]
+    node[keys[-1]] = to
+    yaml.dump(content, Path("params.yaml"))
+
+
+def rewrite(old, new, file="data/raw/mine/captions.tsv"):
+    Path(file).write_text(Path(file).read_text().replace(old, new))
+
+
+def photo(name):
+    return Path("data/raw/mine/images").resolve() / name
+
+
+def test_a_study_without_a_mistake_passes(mine):
+    change("recipes", "mine", "batch_size", to=16)
+    result = check()
+    assert (result.exit_code, result.output) == (
+        0, "nothing was found that would stop this study\n"
+    )  # fmt: skip
+    assert CliRunner().invoke(resolve, []).exit_code == 0
+
+
+PROBLEMS = {
+    "a kind that the data lacks": (
+        lambda: change("pools", "de", to="translation"),
+        "pools.de: mine has none of the kind translation in the split test. It has caption",
+    ),
+    "a kind that training lacks": (
+        lambda: change("pairs", "mine", "captions", "de", to=["caption", "machine"]),
+        "pairs.mine.captions.de: mine has none of the kind machine in the split train",
+    ),
+    "a mistyped split": (
+        lambda: change("evaluations", "retrieval", "split", to="tset"),
+        "evaluations.retrieval.split: expected a split of mine, found 'tset'. Did you mean 'test'?",
+    ),
+    "no test split": (
+        lambda: rewrite("\ttest\t", "\ttrain\t"),
+        "evaluations.retrieval.split: expected a split of mine, found 'test'. Legal names: train",
+    ),
+    "dev for val": (
+        lambda: rewrite("\tval\t", "\tdev\t"),
+        "datasets.mine: expected 2 photos or more in the split val, found 0 (dev: 5, test: 5, "
+        "train: 30). Did you mean 'val' for 'dev'?",
+    ),
+    "one validation photo": (
+        lambda: [rewrite(f"{n}\tval", f"{n}\ttrain") for n in NAMES[30:34]],
+        "expected 2 photos or more in the split val, found 1",
+    ),
+    "one training photo": (
+        lambda: [rewrite(f"{n}\ttrain", f"{n}\ttest") for n in NAMES[1:30]],
+        "expected 2 photos or more in the split train, found 1",
+    ),
+    "a language of no pair set": (
+        lambda: change("pairs", "mine", "captions", to={"en": ["caption"]}),
+        "recipes.mine.languages: de is in no captions of the pair set mine, which has en",
+    ),
+    "sizes beyond memory": (
+        lambda: [
+            change("recipes", "mine", key, to=1_000_000)
+            for key in ("image_hidden_dim", "embed_dim")
+        ],
+        "recipes.mine: needs 20,",
+    ),
+    "photos beyond memory": (
+        lambda: change("extractors", "mine_lite0", "crop", to=100_000),
+        "extractors.mine_lite0: needs 2,910 GB at least, by batch_size, crop and resize; this",
+    ),
+    "no photos": (
+        lambda: change("extractors", "mine_lite0", "images", to="data/raw/mine/imags"),
+        "extractors.mine_lite0.images: expected a folder of photos, data/raw/mine/imags is not",
+    ),
+    "no data": (
+        lambda: change("datasets", "mine", "raw", to="data/raw/mien"),
+        "datasets.mine.raw: data/raw/mien is not there",
+    ),
+    "features of other photos": (
+        lambda: [
+            change("datasets", "more", to={"reader": "table", "raw": "data/raw/mine"}),
+            change("extractors", "mine_lite0", "dataset", to="more"),
+        ],
+        "recipes.mine.features: 40 photos of mine (first: mine:00) have no features by mine_lite0",
+    ),
+    "a broken table": (
+        lambda: rewrite("\ten\t", "\tEN\t"),
+        "captions.tsv:2: expected a language code such as de, found 'EN'",
+    ),
+    "no file of scored sentences": (
+        lambda: change("evaluations", "sts", "sets", to={"a": {"file": "a", "language": "en"}}),
+        "evaluations.sts.sets.a: data/raw/mine/a is not there",
+    ),
+    "a lexicon that is not there": (
+        lambda: change("lexicons", "a", to={
+            "source": "x", "pairs": "mine", "languages": ["en", "de"],
+            "train": ["t"], "test": ["u"],
+        }),
+        "lexicons.a.test: x/u is not there",
+    ),
+    "a typo": (
+        lambda: change("recipes", "mine", "batch_sze", to=1),
+        "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", PROBLEMS)
+def test_a_problem_is_named_before_the_work(mine, case):
+    make, said = PROBLEMS[case]
+    make()
+    result = check()
+    assert result.exit_code == 2, result.output
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+WARNINGS = {
+    "a batch of all": (
+        lambda: None,
+        "recipes.mine.batch_size: 128 is more than the 60 training captions of mine: each batch",
+    ),
+    "a photo in two splits": (
+        lambda: shutil.copy(photo(NAMES[0]), photo(NAMES[39])),
+        "extractors.mine_lite0.images: 1 photos of other splits have the bytes of training photos "
+        "(first: 39.jpg of test is 00.jpg)",
+    ),
+    "a split that nothing uses": (
+        lambda: [rewrite(f"{n}\ttest", f"{n}\ttset") for n in NAMES[37:]],
+        "datasets.mine: nothing uses the 3 photos of the split 'tset'. Did you mean 'test'?",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WARNINGS)
+def test_what_may_be_meant_is_said_and_passes(mine, case):
+    make, said = WARNINGS[case]
+    make()
+    result = check()
+    assert result.exit_code == 0, result.output
+    assert said in result.output
+
+
+def test_all_problems_come_at_once_and_stop_the_first_stage(mine):
+    change("pools", "de", to="translation")
+    change("evaluations", "retrieval", "split", to="tset")
+    change("pools", "en", to="machine")
+    change("evaluations", "retrieval", "split", to="val")
+    result = CliRunner().invoke(resolve, [])
+    assert result.exit_code == 2
+    assert "params.yaml: 2 problem(s)" in result.output
+    assert not Path("data/resolved").exists()
+
+
+def test_photos_that_are_not_there_are_listed_and_no_reason_not_to_use_dvcs_cache(mine):
+    change("extractors", "mine_lite0", "images", to="data/raw/nowhere")
+    assert check().exit_code == 2
+    result = CliRunner().invoke(resolve, [])
+    assert result.exit_code == 0
+    assert "warning: params.yaml: line" in result.output
+
+
+def test_what_a_world_will_hold_is_what_it_holds(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    settings = load_settings()
+    known = known_data(settings, [], [])
+    for name in ("world", "world_sketch", "world_parallel", "world_machine"):
+        path = ROOT / f"data/captions/{name}.parquet"
+        if path.is_file():
+            captions = read_captions(path)
+            counts = captions.groupby(["split", "language", "annotation"]).size().to_dict()
+            assert {k: known[name].captions.get(k) for k in counts} == counts
+
+
+@pytest.mark.parametrize("folder", [ROOT, *sorted((ROOT / "studies").glob("*/params.yaml"))])
+def test_our_own_studies_have_no_problem(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent if folder.is_file() else folder)
+    assert check_study(load_settings()).problems == []
+
+
+@pytest.mark.parametrize("objective", ["alternating", "joint", "two_branch"])
+@pytest.mark.parametrize("universal", ["none", 300])
+def test_the_estimate_is_below_what_torch_counts_and_near_it(objective, universal):
+    sizes = {"hidden_dim": 256, "embed_dim": 256, "word_dim": 100, "universal_dim": universal}
+    if objective == "two_branch":
+        sizes |= {"pretraining_epochs": 0, "image_hidden_dims": [300]}
+    recipe = tiny.recipe(objective, **sizes)
+    counts = parameter_counts(tiny.learner(recipe))
+    real = counts["all"] - counts["words"]
+    assert 0.9 * real < weights(recipe) <= real
+    assert recipe_bytes(recipe, captions=3) == 4 * (COPIES * weights(recipe) + 9)
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert 2**28 < machine_bytes() < 2**50

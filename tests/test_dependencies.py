@@ -1,0 +1,71 @@
+"""A fresh machine gets the packages of today, and needs no optional one."""
+
+import subprocess
+import sys
+import tomllib
+
+import dependencies
+import pytest
+from graph import ROOT
+from packaging.utils import canonicalize_name
+
+DIRECT = dependencies.requirements()
+FOUND = dependencies.closure(DIRECT)
+
+BARE = """
+import importlib.machinery, importlib.metadata, re, sys
+allowed = set(sys.argv[1].split(","))
+owners = importlib.metadata.packages_distributions()
+class Bare:
+    def __init__(self, finder):
+        self.finder = finder
+    def find_spec(self, name, path=None, target=None):
+        dists = owners.get(name.partition(".")[0], [])
+        if dists and not {re.sub("[-_.]+", "-", each).lower() for each in dists} & allowed:
+            return None
+        return self.finder.find_spec(name, path, target)
+PathFinder = importlib.machinery.PathFinder
+sys.meta_path = [Bare(each) if each is PathFinder else each for each in sys.meta_path]
+for name in sys.argv[2].split(","):
+    __import__(name)
+"""
+
+
+def test_every_package_that_is_needed_is_pinned_to_what_is_installed():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    pinned = set(project["tool"]["uv"]["constraint-dependencies"])
+    missing = set(dependencies.pins(FOUND, DIRECT)) - pinned
+    assert not missing, "run python .ci/dependencies.py"
+
+
+def test_dependencies_have_one_version_and_no_address():
+    for group in DIRECT.values():
+        for needed in group:
+            assert [each.operator for each in needed.specifier] == ["=="], needed
+            assert needed.url is None
+
+
+def test_the_licences_of_all_are_listed():
+    page = (ROOT / "docs/licences.md").read_text(encoding="utf-8")
+    missing = [name for name in FOUND if f"\n| {name} | " not in page]
+    assert not missing, "run python .ci/dependencies.py"
+
+
+@pytest.mark.parametrize("room", ["pipeline_lib", "stages"])
+def test_all_modules_are_imported_without_an_optional_package(room):
+    modules = [
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted((ROOT / room).rglob("*.py"))
+    ]
+    main = {name for name, (_, group) in FOUND.items() if group == "main"}
+    assert "hypothesis" not in main
+    command = [sys.executable, "-c", BARE, ",".join(main), ",".join(modules)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_bare_environment_lacks_what_is_optional():
+    command = [sys.executable, "-c", BARE, "numpy", "pytest"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
+    assert "No module named 'pytest'" in done.stderr
+    assert canonicalize_name("pytest") in FOUND

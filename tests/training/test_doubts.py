@@ -1,0 +1,76 @@
+"""A run that ended and learnt nothing says so."""
+
+import json
+
+import numpy as np
+import pytest
+import tiny
+
+from pipeline_lib.training.doubts import chance_recall_sum, doubts
+from pipeline_lib.training.examples import build_examples, build_vocabulary
+from pipeline_lib.training.seeds import description
+
+
+def validation(recipe):
+    vocabulary = build_vocabulary(tiny.pairs(), recipe)
+    return build_examples(tiny.pairs(), "val", tiny.features(), vocabulary, recipe, None)
+
+
+def found(*rows, **changes):
+    recipe = tiny.recipe(**changes)
+    base = {"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}
+    return doubts([base | row for row in rows], recipe, validation(recipe))
+
+
+def test_a_run_that_learnt_has_no_doubts():
+    assert found({}, {"recall_sum": 900.0}) == []
+
+
+def test_chance_is_what_random_ranks_give():
+    images, positives, random = 50, 3, np.random.default_rng(0)
+    owner = np.repeat(np.arange(images), positives)
+    sums = []
+    for _ in range(400):
+        scores = random.random((images, images * positives))
+        own = scores[owner, np.arange(len(owner))]
+        to_image = 1 + (scores > own).sum(axis=0)
+        best = np.where(owner == np.arange(images)[:, None], scores, -1).max(axis=1)
+        to_text = 1 + (scores > best[:, None]).sum(axis=1)
+        sums.append(sum(100 * (r <= k).mean() for r in (to_image, to_text) for k in (1, 5, 10)))
+    chance, deviation = chance_recall_sum(images, positives)
+    assert chance == pytest.approx(np.mean(sums), abs=4 * np.std(sums) / 20)
+    assert np.std(sums) < deviation
+
+
+def test_a_run_at_chance_level_is_named():
+    chance = 2 * chance_recall_sum(tiny.IMAGES, 2)[0]
+    (said,) = found({"recall_sum": chance}, {"recall_sum": chance - 50})
+    assert f"is {chance:.1f}, where chance gives {chance:.1f}" in said
+
+
+def test_a_loss_that_stays_at_one_point_is_named():
+    (said,) = found({"loss_image_caption": 0.41}, {"loss_image_caption": 0.398})
+    assert "never fell below 0.3980; all vectors in one point cost 0.4000" in said
+    assert found({"loss_image_caption": 0.41}, {"loss_image_caption": 0.39}) == []
+    (said,) = found({"loss_image_caption": 1.2}, violations="sum", batch_size=4)
+    assert "in one point cost 1.2000" in said
+
+
+def test_caption_caption_updates_that_never_began_are_named():
+    rows = [{"loss_caption_caption": np.nan}]
+    (said,) = found(*rows, caption_caption_below_loss=0.01)
+    assert "never began: they wait for a loss below 0.01" in said
+    assert found(*rows, caption_caption_probability=0.0) == []
+
+
+def test_the_doubts_of_all_seeds_stand_in_one_file(tmp_path):
+    for seed, more in ((1, {}), (2, {"doubts": ["x"]})):
+        (tmp_path / f"seed-{seed}").mkdir()
+        model = {"precision": "f32", "ended": "cap", **more}
+        (tmp_path / f"seed-{seed}/model.json").write_text(json.dumps(model))
+    assert description(tmp_path, [1]) == {"precision": "f32", "ended": {"1": "cap"}}
+    assert description(tmp_path, [1, 2]) == {
+        "precision": "f32",
+        "ended": {"1": "cap", "2": "cap"},
+        "doubts": {"2": ["x"]},
+    }
