@@ -125,6 +125,7 @@ def test_it_learns(tmp_path, precision):
     val = build_examples(
         tiny.pairs(), "val", features_of(6), learner.space.vocabulary, learner.recipe
     )
+
     def validate(model):
         return validation_scores(model, val, {})
 
