@@ -79,7 +79,7 @@ def test_state_survives_a_checkpoint():
 
 def test_the_cosine_rises_then_falls_to_nothing():
     recipe = tiny.polyview(warmup_epochs=2.0, max_epochs=12)
-    share = [SCHEDULES["cosine"](recipe, epoch) for epoch in (0, 1, 2, 7, 12)]
+    share = [SCHEDULES["cosine"](recipe, epoch, 0) for epoch in (0, 1, 2, 7, 12)]
     assert 0 < share[0] < 0.01
     assert share[1:] == pytest.approx([0.5, 1, 0.5, 0], abs=5e-3)
     assert share[3] == pytest.approx((1 + math.cos(math.pi / 2)) / 2)
@@ -88,4 +88,4 @@ def test_the_cosine_rises_then_falls_to_nothing():
 def test_steps_multiply():
     recipe = tiny.recipe(decay_epochs=[4, 2], decay_factor=0.5)
     epochs = (0, 1.9, 2, 3.9, 4, 9)
-    assert [SCHEDULES["steps"](recipe, e) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
+    assert [SCHEDULES["steps"](recipe, e, 0) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
