@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiny_photos
 import torch
 
 # Models in tests are too small for two threads: waiting for each other costs more than it gains.
@@ -20,4 +21,12 @@ def real_data() -> Path:
     folder = Path(os.environ.get("POLYVIEW_REAL_DATA", ROOT.parent / "shared" / "data"))
     if not (folder / "README.md").is_file():
         pytest.skip(f"no third-party data at {folder}: set POLYVIEW_REAL_DATA to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def colours(tmp_path_factory) -> Path:
+    """Return a folder with ``model``, which knows colours in English and German, and ``photos``."""
+    folder = tmp_path_factory.mktemp("colours")
+    tiny_photos.save_model(folder)
     return folder
