@@ -40,7 +40,7 @@ def search(
     as_json: bool,
     index: Path | None,
 ) -> None:
-    """Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
+    r"""Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
 
     MODEL is the folder of a trained model. The first call indexes the photos, later ones only new
     and changed photos. A + or - between words adds what a photo shall show, or shall not.

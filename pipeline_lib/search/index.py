@@ -109,16 +109,17 @@ _Row = tuple[int, int, str, str, np.ndarray | None]
 _Rows = dict[str, _Row]
 
 
+def photo_paths(folder: Path) -> list[str]:
+    """Return the paths of the photos in a folder and those below, relative to it and sorted."""
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    found = (path for path in files if path.suffix.lower() in SUFFIXES and path.exists())
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
 def _look(folder: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of each photo in a folder, sorted by path."""
-    found = {}
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            path = Path(parent, name)
-            if path.suffix.lower() in SUFFIXES and path.exists():
-                stat = path.stat()
-                found[str(path.relative_to(folder))] = (stat.st_size, stat.st_mtime_ns)
-    return dict(sorted(found.items()))
+    stats = {path: (folder / path).stat() for path in photo_paths(folder)}
+    return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -171,7 +172,7 @@ def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
     if not readable:
         listed = "".join(f"\n  - {path}: {problem}" for path, problem in unreadable.items())
         raise ContractError(
-            f"{folder}: expected photos ({', '.join(SUFFIXES)}), found none that can be read{listed}"
+            f"{folder}: expected photos ({', '.join(SUFFIXES)}), found none to read{listed}"
         )
     vectors = np.empty((len(readable), dim), np.float32)
     for number, row in enumerate(readable.values()):

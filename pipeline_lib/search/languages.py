@@ -26,6 +26,10 @@ class LanguageDetector:
         """Take the model whose languages there are."""
         self.embedder = embedder
 
+    def load(self) -> None:
+        """Load the identifier now."""
+        self._identifier.rank("a")
+
     def detect(self, text: str) -> str:
         """Return the language of a query.
 

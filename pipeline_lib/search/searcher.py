@@ -47,6 +47,12 @@ class Searcher:
         self.embedder, self.index = embedder, index
         self.languages = LanguageDetector(embedder)
 
+    def load(self) -> None:
+        """Load now what the first query of each language would load."""
+        for language in self.embedder.languages:
+            self.words("a", language)
+        self.languages.load()
+
     def words(self, text: str, language: str | None = None, sign: int = 1) -> Term:
         """Return a term of words; their language is detected if none is named.
 
