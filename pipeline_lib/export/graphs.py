@@ -38,15 +38,16 @@ class SentenceSide(nn.Module):
 class PhotoSide(nn.Module):
     """From crops of photos to their vectors, through the backbone."""
 
-    def __init__(self, space: JointSpace, backbone: ImageEncoder) -> None:
-        """Take a model in float32 and its backbone."""
+    def __init__(self, space: JointSpace, backbone: ImageEncoder, apart: bool) -> None:
+        """Take a model in float32 and its backbone; features of crops are averaged or apart."""
         super().__init__()
-        self.space, self.backbone = space, backbone
+        self.space, self.backbone, self.apart = space, backbone, apart
 
     def forward(self, crops: Tensor) -> Tensor:
         """Embed ``uint8 [photos, crops, side, side, 3]``: ``float32 [photos, dim]``."""
         features = self.backbone(crops.flatten(0, 1)).unflatten(0, crops.shape[:2])
-        return self.space.image_vectors(features.mean(dim=1))
+        joined = features.flatten(1) if self.apart else features.mean(dim=1)
+        return self.space.image_vectors(joined)
 
 
 def write_graphs(model: Path, folder: Path) -> None:
@@ -77,11 +78,18 @@ def write_graphs(model: Path, folder: Path) -> None:
         extractor.backbone, find_weights(extractor.backbone, extractor.weights), extractor.crop
     )
     side = (extractor.crop, extractor.crop, 3)
-    shape = (2, TRANSFORMS[extractor.transform].crops, *side)
+    transform = TRANSFORMS[extractor.transform]
+    shape = (2, transform.crops, *side)
     crops = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
     part = f"image_head {space.architecture.image_head} or backbone {extractor.backbone}"
     photos = {"crops": {0: "photos"}}
-    _export(PhotoSide(space, backbone), {"crops": crops}, photos, folder / "image.onnx", part)
+    _export(
+        PhotoSide(space, backbone, transform.apart),
+        {"crops": crops},
+        photos,
+        folder / "image.onnx",
+        part,
+    )
     for name in ("vocabulary.json", "preprocessing.json"):
         shutil.copyfile(model / name, folder / name)
     content = {"text": files, "image": "image.onnx", "similarity": space.architecture.similarity}

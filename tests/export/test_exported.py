@@ -13,7 +13,7 @@ from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import write_card
 from pipeline_lib.images.decoding import decode
-from pipeline_lib.images.transforms import squash
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 
@@ -51,7 +51,8 @@ def compare_onnx(model, photos, tmp_path):
     pytest.importorskip("onnxscript", reason="the group export is not installed")
     folder = exported(model, tmp_path / "onnx", "onnx")
     embedder = Embedder.load(model)
-    arrays = {"crops": np.stack([squash(decode(path), 224, 224) for path in photos])}
+    cut = TRANSFORMS[embedder.preprocessing.extractor.transform].apply
+    arrays = {"crops": np.stack([cut(decode(path), 224, 224) for path in photos])}
     for language, sentences in SENTENCES.items():
         tokens = [sentence.lower().split() for sentence in sentences]
         ids, lengths = embedder.model.vocabulary.encode_all(tokens, language)
@@ -88,6 +89,15 @@ def test_onnx_of_lstm_batch_norm_shared_tables_and_f64(colours, tmp_path, change
     named = compare_onnx(tmp_path / "model", photos, tmp_path)
     pooled = changes.get("vocabulary") == "pooled"
     assert len(set(named["text"].values())) == (1 if pooled else 2)
+
+
+def test_onnx_of_our_own_recipe_bag_residual_pieces_and_mirrors(colours, tmp_path):
+    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"transform": "squash_mirror"})
+    space = tiny.space(tiny.polyview(), dim=2 * 1280)
+    space.save(
+        tmp_path / "model", tiny.PREPROCESSING.model_copy(update={"extractor": extractor}), {}
+    )
+    compare_onnx(tmp_path / "model", sorted((colours / "photos").glob("*.png")), tmp_path)
 
 
 def test_a_part_that_cannot_be_exported_is_named(colours, tmp_path, monkeypatch):
