@@ -28,6 +28,8 @@ apidoc_modules = [
         "automodule_options": {"members", "show-inheritance"},
     }
 ]
+# Of optional groups, which documents are built without.
+autodoc_mock_imports = ["onnxruntime", "sentence_transformers", "starlette", "uvicorn"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"

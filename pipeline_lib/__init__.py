@@ -19,6 +19,8 @@
     Translated captions and pseudopairs; ranking, the scores of every task, confidence intervals.
 ``reporting``
     Tables of results beside published numbers.
+``search``, ``export``
+    A trained model in use: on a user's own photos, and in the form of other tools.
 
 A room imports only rooms named before it (tests/test_graph.py holds that). The stages import
 the library; the library never imports a stage.

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiny_photos
 import torch
 
 from pipeline_lib.contract.problems import warn
@@ -32,3 +33,11 @@ def real_data() -> Path:
 def _warnings_anew() -> None:
     """Warnings come once in a process: in each test, here."""
     warn.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def colours(tmp_path_factory) -> Path:
+    """Return a folder with ``model``, which knows colours in English and German, and ``photos``."""
+    folder = tmp_path_factory.mktemp("colours")
+    tiny_photos.save_model(folder)
+    return folder

@@ -25,6 +25,7 @@ ROOMS = [
     {"training"},
     {"synthesis", "evaluation"},
     {"reporting"},
+    {"search", "export"},
     {"cli"},
 ]
 STAGES = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]

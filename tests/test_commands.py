@@ -232,6 +232,47 @@ def test_pins_and_licences_are_written_as_they_stand(tmp_path):
         assert (tmp_path / name).read_bytes() == (ROOT / name).read_bytes()
 
 
+@pytest.fixture
+def trained(colours, tmp_path):
+    """Return a folder with a trained model where world's is, photos, and captions."""
+    shutil.copytree(colours / "model", tmp_path / "data/models/mule/seed-1")
+    shutil.copytree(colours / "photos", tmp_path / "photos")
+    (tmp_path / "captions.tsv").write_text("language\ttext\nen\ta red photo\n")
+    return tmp_path
+
+
+def test_photos_are_searched_and_served(trained, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(trained / "cache"))
+    found = run(
+        'uv run polyview search data/models/mule/seed-1 photos/ "ein Hund am Strand"', trained
+    )
+    assert len(found.splitlines()) == 4
+    assert "serve data/models" in run("polyview serve --help", trained)
+
+
+def test_a_model_is_exported(trained):
+    pytest.importorskip("onnxscript", reason="the group export is not installed")
+    pytest.importorskip("sentence_transformers", reason="the group export is not installed")
+    run("uv run polyview export data/models/mule/seed-1 mule-onnx --to onnx", trained)
+    run(
+        "uv run polyview export data/models/mule/seed-1 mule-st --to sentence-transformers",
+        trained,
+    )
+    assert (trained / "mule-onnx/image.onnx").is_file()
+    assert (trained / "mule-st/modules.json").is_file()
+
+
+def test_vectors_of_a_table_are_written(trained):
+    run("uv run polyview embed data/models/mule/seed-1 captions.tsv vectors.parquet", trained)
+    assert (trained / "vectors.parquet").is_file()
+
+
+def test_commands_are_completed(tmp_path):
+    run('eval "$(_POLYVIEW_COMPLETE=bash_source polyview)"', tmp_path)
+    asked = "COMP_WORDS='polyview se' COMP_CWORD=1 _POLYVIEW_COMPLETE=bash_complete polyview"
+    assert run(asked, tmp_path).split() == ["plain,search", "plain,serve"]
+
+
 def test_tables_of_results_are_written_as_they_stand(tmp_path):
     """On a copy: the command writes into the folder in which it runs."""
     names = run("git ls-files -- '*.py' '*.csv' '*.md' metrics studies", ROOT).splitlines()

@@ -3,16 +3,19 @@
 import click
 
 from pipeline_lib.cli.check import check
+from pipeline_lib.cli.embed import embed
+from pipeline_lib.cli.export import export
 from pipeline_lib.cli.new import new
 from pipeline_lib.cli.recipe import recipe
+from pipeline_lib.cli.search import search
+from pipeline_lib.cli.serve import serve
 from pipeline_lib.edge import EdgeGroup
 
 
 @click.group(cls=EdgeGroup)
 def main() -> None:
-    """Multilingual image-text embeddings: make a study of your own, read its recipes."""
+    """Multilingual image-text embeddings: make a study of your own, and use what it trained."""
 
 
-main.add_command(check)
-main.add_command(new)
-main.add_command(recipe)
+for command in (new, check, recipe, search, serve, export, embed):
+    main.add_command(command)

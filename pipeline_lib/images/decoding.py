@@ -6,6 +6,7 @@ extraction (the network is the rest).
 """
 
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -27,14 +28,14 @@ class ImageError(ContractError):
     """One image cannot be used; the message is the reason, without the file's name."""
 
 
-def decode(path: Path) -> np.ndarray:
+def decode(photo: Path | BinaryIO) -> np.ndarray:
     """Return an image as it is meant to be seen: upright, opaque, 8-bit RGB.
 
     The EXIF orientation is applied, transparent pixels are laid over white, 16-bit greyscale keeps
     its upper 8 bits, and of several frames the first counts. Colour profiles are ignored.
 
     Args:
-        path: A JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file, whatever its extension.
+        photo: A JPEG, PNG, WebP, GIF, BMP, TIFF or PPM file, whatever its extension.
 
     Returns:
         Pixels ``uint8 [height, width, 3]``.
@@ -44,7 +45,7 @@ def decode(path: Path) -> np.ndarray:
             below :data:`MIN_SIDE`.
     """
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(photo, formats=FORMATS) as image:
             check_pixels(*image.size)
             if min(image.size) < MIN_SIDE:
                 raise ImageError(

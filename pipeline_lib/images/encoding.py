@@ -1,17 +1,23 @@
 """Features of a few photos at once, in memory, as extraction makes them."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.images.backbones import load_encoder
-from pipeline_lib.images.decoding import decode
+from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.extraction import ExtractorSettings, encode_crops
 from pipeline_lib.images.runtimes import build_runtime
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
+
+Photo = Path | BinaryIO
+"""A photo's file, or what was read from one."""
 
 
 class PhotoEncoder:
@@ -31,19 +37,32 @@ class PhotoEncoder:
         Raises:
             ContractError: Lists every photo that cannot be read.
         """
-        pixels, problems = [], []
-        for path in map(Path, paths):
-            try:
-                pixels.append(self._pixels(path))
-            except (OSError, ValueError) as error:
-                problems.append(f"{path}: {error}")
+        found = [*self.encode_each(paths)]
+        problems = [
+            f"{path}: {each}"
+            for path, each in zip(paths, found, strict=True)
+            if isinstance(each, ImageError)
+        ]
         raise_problems("photos", problems)
-        size = self.settings.batch_size
-        batches = [np.stack(pixels[i : i + size]) for i in range(0, len(pixels), size)]
-        return np.concatenate([self._encode_batch(batch) for batch in batches])
+        return np.stack(found)
 
-    def _pixels(self, path: Path) -> np.ndarray:
-        return self.transform.apply(decode(path), self.settings.resize, self.settings.crop)
+    def encode_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
+        """Yield the features of each photo ``float32 [dim]`` in order, or why it cannot be read."""
+        size = self.settings.batch_size
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            for first in range(0, len(photos), size):
+                crops = [*pool.map(self._crops, photos[first : first + size])]
+                readable = [each for each in crops if not isinstance(each, ImageError)]
+                features = iter(self._encode_batch(np.stack(readable)) if readable else ())
+                yield from (
+                    each if isinstance(each, ImageError) else next(features) for each in crops
+                )
+
+    def _crops(self, photo: Photo) -> np.ndarray | ImageError:
+        try:
+            return self.transform.apply(decode(photo), self.settings.resize, self.settings.crop)
+        except ImageError as error:
+            return error
 
     def _encode_batch(self, pixels: np.ndarray) -> np.ndarray:
         # The runtime is built for full batches: the last one is filled up with black images.

@@ -1,18 +1,21 @@
 """A trained model in use: from sentences and photos straight to vectors of the joint space."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from pipeline_lib.arithmetic import F64
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.images.encoding import PhotoEncoder
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.text.tokenizers import Tokenize, build_tokenizer
+from pipeline_lib.text.vocabulary import UNK
 
 
 class Embedder:
@@ -58,17 +61,27 @@ class Embedder:
         """
         if isinstance(sentences, str):
             raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
-        if language not in self._tokenize:
-            raise ContractError(
-                f"language: expected one of {', '.join(self.languages)}; found {language!r}"
-            )
-        if not len(sentences):
+        tokenize = self._tokenizer(language)
+        tokens = [tokenize(sentence) for sentence in sentences]
+        if not tokens:
             return self._no_vectors
-        tokens = [self._tokenize[language](sentence) for sentence in sentences]
         raise_problems("sentences", [f"no word in {i}" for i, t in enumerate(tokens) if not t])
         ids, lengths = self.model.vocabulary.encode_all(tokens, language)
         tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
         return self.model.embed_tokens(*tensors, language).numpy()
+
+    def words(self, sentence: str, language: str) -> dict[str, bool]:
+        """Return the words of a raw sentence, and whether the training captions had them.
+
+        Tokens without a letter or a number are none.
+
+        Raises:
+            ContractError: If the model does not know the language.
+        """
+        tokens = self._tokenizer(language)(sentence)
+        tokens = [token for token in tokens if any(map(str.isalnum, token))]
+        ids = self.model.vocabulary.word_ids(tokens, language)
+        return dict(zip(tokens, (ids != UNK).tolist(), strict=True))
 
     def embed_images(self, paths: Sequence[Path | str]) -> np.ndarray:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.
@@ -81,12 +94,43 @@ class Embedder:
             raise ContractError(f"paths: expected a list of them, found {str(paths)!r}")
         if not len(paths):
             return self._no_vectors
-        features = torch.from_numpy(self._photos.encode([Path(path) for path in paths]))
-        return self.model.embed_features(features).numpy()
+        found = [*self.embed_each([Path(path) for path in paths])]
+        problems = (
+            f"{path}: {each}"
+            for path, each in zip(paths, found, strict=True)
+            if isinstance(each, ImageError)
+        )
+        raise_problems("photos", problems)
+        return np.stack(found)
+
+    def embed_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
+        """Yield the vector of each photo ``[embed_dim]`` in order, or why it cannot be read."""
+        size = self.preprocessing.extractor.batch_size
+        whole = len(photos) // size * size
+        if whole:
+            yield from self._vectors(self._batches.encode_each(photos[:whole]))
+        if whole < len(photos):
+            yield from self._vectors(self._single.encode_each(photos[whole:]))
+
+    def _vectors(
+        self, features: Iterable[np.ndarray | ImageError]
+    ) -> Iterator[np.ndarray | ImageError]:
+        for each in features:
+            if isinstance(each, ImageError):
+                yield each
+            else:
+                yield self.model.embed_features(torch.from_numpy(each[None])).numpy()[0]
 
     def scores(self, images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Return the model's similarity of all pairs of vectors ``[images, sentences]``."""
         return self.model.scores(torch.from_numpy(images), torch.from_numpy(sentences)).numpy()
+
+    def _tokenizer(self, language: str) -> Tokenize:
+        if language not in self._tokenize:
+            raise ContractError(
+                f"language: expected one of {', '.join(self.languages)}; found {language!r}"
+            )
+        return self._tokenize[language]
 
     @property
     def _no_vectors(self) -> np.ndarray:
@@ -100,5 +144,17 @@ class Embedder:
         }
 
     @cached_property
-    def _photos(self) -> PhotoEncoder:
-        return PhotoEncoder(self.preprocessing.extractor)
+    def _batches(self) -> PhotoEncoder:
+        return self._photo_encoder(self.preprocessing.extractor.batch_size)
+
+    @cached_property
+    def _single(self) -> PhotoEncoder:
+        """Return what encodes one photo at a time: a batch is filled up, and would take longer."""
+        return self._photo_encoder(1)
+
+    def _photo_encoder(self, batch_size: int) -> PhotoEncoder:
+        extractor = self.preprocessing.extractor
+        # Seconds a photo for bits that only the comparison of experiments needs.
+        precision = "f32" if extractor.precision == F64 else extractor.precision
+        changes = {"batch_size": batch_size, "precision": precision}
+        return PhotoEncoder(extractor.model_copy(update=changes))

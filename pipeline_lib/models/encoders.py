@@ -234,6 +234,8 @@ class BagEncoder(TextEncoder):
             drawn = torch.rand(there.shape).to(there.device) >= self.word_dropout
             # A sentence of which nothing would be left stays whole.
             there &= drawn | ~(there & drawn).any(dim=1, keepdim=True)
+        if torch.compiler.is_exporting():
+            return self._padded(token_ids, there[:, :, None], language)
         types, occurrence = token_ids.unique(return_inverse=True)
         words = self.embed(types, language)
         share = there.to(words.dtype) / there.sum(dim=1, keepdim=True)
@@ -244,6 +246,14 @@ class BagEncoder(TextEncoder):
         return self.of_mean(self.dropout(shares @ words)) + self.of_maximum(
             self.dropout(outstanding)
         )
+
+    def _padded(self, token_ids: Tensor, there: Tensor, language: str) -> Tensor:
+        """Encode as :meth:`forward` does, by operations that other formats know."""
+        words = self.embed(token_ids.flatten(), language).unflatten(0, token_ids.shape)
+        there = there.to(words.dtype)
+        mean = (words * there).sum(dim=1) / there.sum(dim=1)
+        outstanding = (torch.relu(self.hidden(words)) * there).amax(dim=1)
+        return self.of_mean(mean) + self.of_maximum(outstanding)
 
 
 TEXT_ENCODERS: dict[str, type[TextEncoder]] = {

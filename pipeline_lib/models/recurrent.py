@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
@@ -46,6 +47,8 @@ class SentenceLayer(nn.Module):
         Returns:
             Final states ``[sentences, dim]`` in the type of the weights, in the order given.
         """
+        if torch.compiler.is_exporting():
+            return self._padded(embed, token_ids, lengths)
         kind = TYPES[precision_on(self.precision, token_ids.device)]
         if token_ids.is_cuda:
             words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
@@ -58,6 +61,15 @@ class SentenceLayer(nn.Module):
         inputs = F.embedding(occurrence, projected)
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
+
+    def _padded(
+        self, embed: Callable[[Tensor], Tensor], token_ids: Tensor, lengths: Tensor
+    ) -> Tensor:
+        """Encode as :meth:`forward` does, by operations that other formats know."""
+        words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
+        states, _ = self.layer(words)
+        last = (lengths - 1)[:, None, None].expand(-1, 1, states.shape[2])
+        return states.gather(1, last)[:, 0]
 
     def packed(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Encode sentences by PyTorch's own layer, which is cuDNN's on CUDA.

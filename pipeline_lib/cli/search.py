@@ -1,0 +1,133 @@
+"""``polyview search``: the photos of a folder that show what a sentence says."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.index import PhotoIndex, default_index, update_index
+from pipeline_lib.search.searcher import Hit, Searcher, Term
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(no_args_is_help=True)
+@click.argument("model", type=FOLDER)
+@click.argument("photos", type=FOLDER)
+@click.argument("query", nargs=-1)
+@click.option(
+    "--language", metavar="CODE", help="Language of the query; if not given, it is detected."
+)
+@click.option("--image", "images", type=FILE, multiple=True, help="A photo like those searched.")
+@click.option(
+    "-k", "count", type=click.IntRange(min=1), default=10, show_default=True,
+    help="How many photos to print.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--index", type=FILE, help="File of the index; else one in your cache.")
+def search(
+    model: Path,
+    photos: Path,
+    query: tuple[str, ...],
+    language: str | None,
+    images: tuple[Path, ...],
+    count: int,
+    as_json: bool,
+    index: Path | None,
+) -> None:
+    r"""Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
+
+    MODEL is the folder of a trained model. The first call indexes the photos, later ones only new
+    and changed photos. A + or - between words adds what a photo shall show, or shall not.
+
+    \b
+    Example:
+      polyview search data/models/mule/seed-1 photos/ "ein Hund am Strand" - "Schnee"
+
+    Exit codes: 0 done, 2 something that you can mend, 1 a fault of ours.
+    """
+    parts = [*signed(query)]
+    if not parts and not images:
+        raise ContractError('QUERY: expected words or --image, found none: try "a dog"')
+    embedder = Embedder.load(model)
+    file = index or default_index(model, photos)
+    searcher = Searcher(embedder, update_index(embedder, model, photos, file))
+    terms = [searcher.words(text, language, sign) for sign, text in parts]
+    terms += [_photo(searcher, path) for path in images]
+    hits = searcher.best(terms, count)
+    (_print_json if as_json else _print)(searcher.index, terms, hits)
+
+
+def signed(query: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield the terms of a query, and 1 or -1; words without + or - between them are one term.
+
+    Raises:
+        ContractError: If nothing follows a + or -.
+    """
+    sign, words = 1, []
+    for position, word in enumerate(query):
+        if word not in ("+", "-"):
+            words.append(word)
+            continue
+        if words:
+            yield sign, " ".join(words)
+        elif position:
+            raise ContractError(f"QUERY: expected words before {word!r}, found none")
+        sign, words = (1 if word == "+" else -1), []
+    if words:
+        yield sign, " ".join(words)
+    elif query:
+        raise ContractError(f"QUERY: expected words after {query[-1]!r}, found none")
+
+
+def _photo(searcher: Searcher, path: Path) -> Term:
+    try:
+        return searcher.photo(path, str(path))
+    except ImageError as error:
+        raise ContractError(f"--image {path}: {error}") from error
+
+
+def _print(index: PhotoIndex, terms: Sequence[Term], hits: Sequence[Hit]) -> None:
+    for path, problem in index.unreadable.items():
+        click.echo(f"unreadable: {_printable(path)}: {problem}", err=True)
+    for term in terms:
+        click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term)}", err=True)
+    for hit in hits:
+        path = index.folder / index.paths[hit.number]
+        click.echo(f"{hit.score:7.4f}  {_printable(path)}")
+
+
+def _described(term: Term) -> str:
+    if not term.language:
+        return f"photo {_printable(term.text)}"
+    unknown = f"; unknown words: {', '.join(term.unknown)}" if term.unknown else ""
+    return f"{term.text!r} read as {term.language}{unknown}"
+
+
+def _printable(path: Path | str) -> str:
+    return str(path).encode(errors="replace").decode()
+
+
+def _print_json(index: PhotoIndex, terms: Sequence[Term], hits: Sequence[Hit]) -> None:
+    content = {
+        "terms": [
+            {
+                "text": term.text,
+                "sign": term.sign,
+                "language": term.language or None,
+                "unknown_words": term.unknown,
+            }
+            for term in terms
+        ],
+        "photos": [
+            {"path": str(index.folder / index.paths[hit.number]), "score": hit.score}
+            for hit in hits
+        ],
+        "unreadable": index.unreadable,
+    }
+    click.echo(json.dumps(content, indent=1))

@@ -1,0 +1,128 @@
+"""The model card of an exported model: what it is, what it learnt from, how well it does."""
+
+import json
+from pathlib import Path
+
+from pipeline_lib.models.embedder import Embedder
+
+LICENCES = {
+    "world": "drawn and worded by Polyview: Apache-2.0",
+    "flickr8k": "Flickr8k (Hodosh et al. 2013), for research and teaching, not for sale; its "
+    "captions in other languages under their authors' terms",
+    "multi30k": "Multi30k (Elliott et al. 2016) CC BY-NC-SA 4.0; photos of Flickr30k, for research "
+    "and teaching",
+    "coco": "COCO captions (Chen et al. 2015) CC BY 4.0; photos under Flickr's terms",
+    "efficientnet_lite": "EfficientNet-Lite, Apache-2.0",
+    "resnet": "torchvision's weights (BSD-3-Clause), trained on ImageNet, for research",
+    "vgg": "torchvision's weights (BSD-3-Clause), trained on ImageNet, for research",
+}
+"""By what the name of a data set or backbone starts with."""
+
+_UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
+
+PAPERS = {
+    "calixto2017": "Calixto, Liu, Campbell 2017. Multilingual Multi-modal Embeddings for Natural "
+    "Language Processing",
+    "kadar2019": "Kádár, Chrupała, Alishahi, Elliott 2019. Bootstrapping Disjoint Datasets for "
+    "Multilingual Multimodal Representation Learning",
+    "kim2020": "Kim, Saito, Saenko, Sclaroff, Plummer 2020. MULE: Multimodal Universal Language "
+    "Embedding",
+    "mohammadshahi2019": "Mohammadshahi, Lebret, Aberer 2019. Aligning Multilingual Word "
+    "Embeddings for Cross-Modal Retrieval Task",
+}
+
+_ROWS = {"image_to_text": "photo to text", "text_to_image": "text to photo"}
+
+_USE = {
+    "sentence-transformers": """The installed package Polyview holds the module (`trust_remote_code`
+lets sentence-transformers import it; this folder holds no code):
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{folder}", trust_remote_code=True)
+model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it is detected
+```
+""",
+    "onnx": """`onnx.json` names the graph of each language. Tokens are made as `preprocessing.json`
+says, their ids are places in `vocabulary.json`. Photos are cut to `uint8 [photos, crops, side,
+side, 3]` as `preprocessing.json` says ({transform}, {crop} pixels, Pillow's bilinear).
+
+```python
+import onnxruntime
+
+session = onnxruntime.InferenceSession("{folder}/image.onnx")
+vectors = session.run(None, {{"crops": crops}})[0]
+```
+""",
+}
+
+
+def write_card(model: Path, form: str, folder: Path, name: str) -> None:
+    """Write README.md.
+
+    Args:
+        model: Folder of a trained model, data/models/RECIPE/seed-N of its study if there is one.
+        form: ``sentence-transformers`` or ``onnx``.
+        folder: Where it is written.
+        name: What the folder will be called.
+    """
+    embedder = Embedder.load(model)
+    recipe = model / "recipe.json"
+    learnt = json.loads(recipe.read_text(encoding="utf-8")) if recipe.is_file() else {}
+    extractor, languages = embedder.preprocessing.extractor, embedder.languages
+    use = _USE[form].format(
+        folder=name, language=languages[0], example="…",
+        transform=extractor.transform, crop=extractor.crop,
+    )  # fmt: skip
+    architecture = embedder.model.architecture
+    dataset = learnt.get("dataset", extractor.dataset)
+    parts = [
+        f"---\nlibrary_name: {form}\nlanguage: [{', '.join(languages)}]\n"
+        "tags: [image-text-retrieval, multilingual, polyview]\n---",
+        f"# {model.resolve().parent.name}, {model.resolve().name}",
+        f"Sentences and photos in one space of {architecture.embed_dim} numbers, by Polyview: "
+        f"text encoder `{architecture.text_encoder}`, image head `{architecture.image_head}`, "
+        f"backbone `{extractor.backbone}`, similarity `{architecture.similarity}`.",
+        f"## Use\n\n{use}",
+        f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
+        f"## Data\n\nCaptions and photos of `{dataset}` (pair set `{learnt.get('pairs', '?')}`).",
+        f"## Metrics\n\n{_metrics(model)}",
+        f"## Licences\n\n- Data: {_licence(dataset)}.\n- Backbone: {_licence(extractor.backbone)}."
+        "\n- Polyview: Apache-2.0.",
+        "## Limits\n\nWords that the training captions did not have are unknown. The model has "
+        "seen photos and captions of its data only: what they lack, or show with a bias, it does "
+        "too. Scores compare photos for one query; they are no probabilities.",
+        f"## Cite\n\n{PAPERS.get(learnt.get('paper'), 'The recipe is of no paper')}.\n\nPolyview: "
+        "one reproducible pipeline for multilingual image-text embeddings (CITATION.cff).",
+    ]
+    (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _licence(name: str) -> str:
+    return next((text for start, text in LICENCES.items() if name.startswith(start)), _UNKNOWN)
+
+
+def _metrics(model: Path) -> str:
+    """Return the model's recalls with their intervals as a table, from its study's metrics."""
+    place = model.resolve()
+    study = place.parents[3] if len(place.parents) > 3 else place
+    path = study / f"metrics/reports/recipes/{place.parent.name}/scores/retrieval.json"
+    if not path.is_file():
+        return "None were found: the model lies outside a study that evaluated it."
+    report = json.loads(path.read_text(encoding="utf-8"))
+    seed = report["per_seed"].get(place.name.removeprefix("seed-"), {})
+    lines = ["| language | from | queries | candidates | R@1 | R@5 | R@10 |"]
+    lines += ["|---|---|---:|---:|---:|---:|---:|"]
+    for language, found in seed.items():
+        for row, label in _ROWS.items():
+            recalls = " | ".join(_recall(found[row], cut) for cut in ("r1", "r5", "r10"))
+            counts = f"{found[row]['n_queries']} | {found[row]['n_candidates']}"
+            lines.append(f"| {language} | {label} | {counts} | {recalls} |")
+    note = f"Split `{report['split']}`, in percent, with the bootstrap interval of each."
+    return "\n".join([note, "", *lines])
+
+
+def _recall(scores: dict, cut: str) -> str:
+    low, high = scores[f"{cut}_interval"]
+    return f"{scores[cut]:.1f} ({low:.1f} to {high:.1f})"

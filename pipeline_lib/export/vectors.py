@@ -1,0 +1,151 @@
+"""Vectors of a table of sentences or a folder of photos, in Parquet, a part at a time."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.publishing import publish
+from pipeline_lib.search.index import photo_paths
+
+_ROWS = 4096
+"""Rows in memory at a time."""
+
+_NAMED = 20
+"""Problems that are named; the others are counted."""
+
+
+def embed_table(embedder: Embedder, table: Path, language: str | None, output: Path) -> int:
+    """Write the rows of a table with the column ``vector`` added; return how many there are.
+
+    Args:
+        embedder: The model.
+        table: ``.parquet``, ``.csv`` (quoted) or tabs (not quoted), with the column ``text``.
+        language: Of all rows; else the column ``language`` says it.
+        output: Parquet to publish.
+
+    Raises:
+        ContractError: If a column or a language is missing, or rows have no word; nothing is
+            published then.
+    """
+    problems: list[str] = []
+    row = 0
+    with publish(output) as temporary, tqdm(desc="sentences", unit=" sentences") as bar:
+        writer = None
+        try:
+            for part in _parts(table):
+                _check_columns(part, table, language)
+                vectors = _vectors(embedder, part, language, row, problems)
+                whole = part.append_column("vector", _column(vectors))
+                writer = writer or pq.ParquetWriter(temporary, whole.schema)
+                writer.write_table(whole)
+                row += len(part)
+                bar.update(len(part))
+        finally:
+            if writer:
+                writer.close()
+        if len(problems) > _NAMED:
+            problems[_NAMED:] = [f"and {len(problems) - _NAMED} more"]
+        raise_problems(table, problems or ([] if row else ["expected rows, found none"]))
+    return row
+
+
+def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, dict[str, str]]:
+    """Write paths and vectors of the photos below a folder.
+
+    Returns:
+        How many there are, and what is wrong with each of those that cannot be read and are left
+        out, by path.
+
+    Raises:
+        ContractError: If there is no photo.
+    """
+    folder = folder.resolve()
+    paths, unreadable, count = photo_paths(folder), {}, 0
+    if not paths:
+        raise ContractError(f"{folder}: expected photos, found none")
+    with publish(output) as temporary, tqdm(total=len(paths), unit=" photos") as bar:
+        schema = pa.schema({"path": pa.string(), "vector": _type(embedder)})
+        with pq.ParquetWriter(temporary, schema) as writer:
+            for first in range(0, len(paths), _ROWS):
+                part, kept = paths[first : first + _ROWS], {}
+                vectors = embedder.embed_each([folder / path for path in part])
+                for path, vector in zip(part, vectors, strict=True):
+                    if isinstance(vector, ImageError):
+                        unreadable[path] = str(vector)
+                    else:
+                        kept[os.fsencode(path).decode(errors="replace")] = vector
+                    bar.update()
+                if kept:
+                    column = _column(np.stack([*kept.values()]))
+                    writer.write_table(pa.table([[*kept], column], schema=schema))
+                count += len(kept)
+    return count, unreadable
+
+
+def _parts(table: Path) -> Iterator[pa.Table]:
+    try:
+        if table.suffix.lower() == ".parquet":
+            with pq.ParquetFile(table) as file:
+                for batch in file.iter_batches(_ROWS):
+                    yield pa.Table.from_batches([batch])
+            return
+        comma = table.suffix.lower() == ".csv"
+        form = pa.csv.ParseOptions(
+            delimiter="," if comma else "\t", quote_char='"' if comma else False,
+            newlines_in_values=comma,
+        )  # fmt: skip
+        text = {name: pa.string() for name in ("text", "language")}
+        convert = pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
+        with pa.csv.open_csv(table, parse_options=form, convert_options=convert) as reader:
+            for batch in reader:
+                for first in range(0, len(batch), _ROWS):
+                    yield pa.Table.from_batches([batch.slice(first, _ROWS)])
+    except pa.ArrowException as error:
+        raise ContractError(f"{table}: expected a table with a header, found {error}") from error
+
+
+def _check_columns(part: pa.Table, table: Path, language: str | None) -> None:
+    needed = ["text"] if language else ["text", "language"]
+    missing = [f"no column {name}" for name in needed if name not in part.column_names]
+    if missing == ["no column language"]:
+        missing = ["no column language: add it, or name the one of all rows with --language"]
+    raise_problems(f"{table} has {', '.join(part.column_names)}", missing)
+
+
+def _vectors(
+    embedder: Embedder, part: pa.Table, language: str | None, row: int, problems: list[str]
+) -> np.ndarray:
+    """Embed the sentences of a part whose first row is number ``row``; note what cannot be."""
+    texts = part["text"].to_pylist()
+    languages = [language] * len(texts) if language else part["language"].to_pylist()
+    vectors = np.zeros((len(texts), embedder.model.architecture.embed_dim), np.float32)
+    rows: dict[str, list[int]] = {}
+    for place, (text, own) in enumerate(zip(texts, languages, strict=True)):
+        if own not in embedder.languages:
+            known = ", ".join(embedder.languages)
+            problems.append(f"row {row + place + 1}: expected language {known}; found {own!r}")
+        elif not (text and text.strip()):
+            problems.append(f"row {row + place + 1}: expected words, found {text!r}")
+        else:
+            rows.setdefault(own, []).append(place)
+    for own, places in rows.items() if not problems else ():
+        vectors[places] = embedder.embed_sentences([texts[place] for place in places], own)
+    return vectors
+
+
+def _column(vectors: np.ndarray) -> pa.FixedSizeListArray:
+    flat = pa.array(np.ascontiguousarray(vectors, np.float32).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
+def _type(embedder: Embedder) -> pa.DataType:
+    return pa.list_(pa.float32(), embedder.model.architecture.embed_dim)

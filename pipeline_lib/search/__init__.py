@@ -1,0 +1,1 @@
+"""Search in a user's own photos: their index, queries, languages, and the page that serves it."""

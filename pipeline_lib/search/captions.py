@@ -1,0 +1,81 @@
+"""Training captions by their vectors: what a model has read that lies near a photo or a query."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.publishing import file_sha256, publish, tree_sha256
+from pipeline_lib.search.searcher import top
+
+
+@dataclass(frozen=True)
+class Captions:
+    """Sentences of training by language, and a vector of each ``float32 [sentences, dim]``."""
+
+    texts: dict[str, list[str]]
+    vectors: dict[str, np.ndarray]
+
+    def near_photo(self, embedder: Embedder, photo: np.ndarray, count: int) -> dict[str, list[str]]:
+        """Return the captions of each language that fit a photo's vector ``[dim]`` best."""
+        return {
+            language: self._best(language, embedder.scores(photo[None], vectors)[0], count)
+            for language, vectors in self.vectors.items()
+        }
+
+    def near_words(self, sentence: np.ndarray, language: str) -> str:
+        """Return the caption of a language that lies nearest to a sentence's vector ``[dim]``."""
+        return self._best(language, self.vectors[language] @ sentence, 1)[0]
+
+    def _best(self, language: str, scores: np.ndarray, count: int) -> list[str]:
+        return [self.texts[language][hit.number] for hit in top(scores, count)]
+
+
+def study_captions(model: Path) -> Path | None:
+    """Return the captions that a model in its study (data/models/RECIPE/seed-N) learnt from."""
+    recipe = model.resolve() / "recipe.json"
+    if not recipe.is_file():
+        return None
+    name = json.loads(recipe.read_text(encoding="utf-8")).get("pairs")
+    table = model.resolve().parents[2] / f"pairs/{name}.parquet"
+    return table if table.is_file() else None
+
+
+def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> Captions:
+    """Return the training captions of a table of pairs; their vectors are kept in the cache.
+
+    Args:
+        embedder: The model; other languages than its own are left out.
+        model: Its folder.
+        table: Of schema contract.tables.PAIRS.
+        cache: Folder in which the vectors are kept.
+
+    Raises:
+        ContractError: If the table has no caption in a language of the model.
+    """
+    pairs = read_pairs(table)
+    trained = pairs[(pairs["split"] == "train") & pairs["language"].isin(embedder.languages)]
+    if trained.empty:
+        raise ContractError(
+            f"{table}: expected training captions in {', '.join(embedder.languages)}, found none"
+        )
+    key = hashlib.sha256(f"{tree_sha256(model)} {file_sha256(table)}".encode()).hexdigest()[:32]
+    texts = {
+        str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
+    }
+    return Captions(texts, _vectors(embedder, texts, cache / f"captions-{key}"))
+
+
+def _vectors(embedder: Embedder, texts: dict[str, list[str]], kept: Path) -> dict[str, np.ndarray]:
+    if not kept.is_dir():
+        with publish(kept) as folder:
+            folder.mkdir()
+            for language, own in texts.items():
+                vectors = embedder.embed_sentences(own, language).astype(np.float32)
+                np.save(folder / f"{language}.npy", vectors)
+    return {language: np.load(kept / f"{language}.npy") for language in texts}

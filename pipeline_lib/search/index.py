@@ -1,0 +1,231 @@
+"""The index of a folder of photos: their vectors, kept beside the user's cache."""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from tqdm import tqdm
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.publishing import file_sha256, publish, tree_sha256
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
+"""Names of photos end so; other files are not looked at."""
+
+_AT_ONCE = 1024
+"""Photos that are embedded before the next ones are looked at."""
+
+
+@dataclass(frozen=True)
+class PhotoIndex:
+    """Photos of a folder and their vectors.
+
+    Attributes:
+        folder: What paths are relative to.
+        paths: One of each readable photo, sorted.
+        vectors: One of each ``float32 [photos, dim]``, contiguous.
+        unreadable: What is wrong with each other photo, by path.
+    """
+
+    folder: Path
+    paths: list[str]
+    vectors: np.ndarray
+    unreadable: dict[str, str]
+
+    def file(self, number: int) -> Path:
+        """Return where a photo lies.
+
+        Raises:
+            ContractError: If there is none of this number, or it now lies outside the folder.
+        """
+        if not 0 <= number < len(self.paths):
+            raise ContractError(f"photo: expected 0 to {len(self.paths) - 1}, found {number}")
+        path = self.folder / self.paths[number]
+        if not _is_inside(path, self.folder):
+            raise ContractError(f"photo {number}: expected a file of the folder, found none")
+        return path
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Places of the photos by path."""
+        return {path: number for number, path in enumerate(self.paths)}
+
+
+def default_index(model: Path, photos: Path) -> Path:
+    """Return the file of the index of a folder for a model, in the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    key = json.dumps([os.fsdecode(photos.resolve()), tree_sha256(model)])
+    return cache / "polyview" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
+
+
+def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> PhotoIndex:
+    """Bring the index of a folder up to date, and return it.
+
+    Only new and changed photos are embedded: those of another size or time whose content (SHA-256)
+    no photo of the index has. If this is interrupted, what is done is kept.
+
+    Args:
+        embedder: The model.
+        model: Its folder.
+        photos: Folder, with the folders in it.
+        file: Of the index; is replaced as a whole.
+
+    Raises:
+        ContractError: If the folder has no photo that can be read.
+    """
+    photos = photos.resolve()
+    dim, digest = embedder.model.architecture.embed_dim, tree_sha256(model)
+    with _only_one(file):
+        known = _read(file, dim, digest)
+        found = _look(photos)
+        rows = _Rows({path: known[path] for path in found.keys() & known.keys()})
+        changed = [
+            path for path, stat in found.items() if path not in rows or rows[path][:2] != stat
+        ]
+        of_content = {row[2]: row for row in known.values() if row[2]}
+        try:
+            _embed_changed(embedder, photos, changed, found, of_content, rows)
+        finally:
+            if changed or rows.keys() != known.keys():
+                _write(rows, dim, digest, file)
+    return _index(photos, rows, dim)
+
+
+_Row = tuple[int, int, str, str, np.ndarray | None]
+"""Size in bytes, time in ns, SHA-256, what is wrong (or nothing), vector (or none)."""
+
+_Rows = dict[str, _Row]
+
+
+def photo_paths(folder: Path) -> list[str]:
+    """Return the paths of the photos in a folder and those below, relative to it and sorted."""
+    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
+    found = (path for path in files if path.suffix.lower() in SUFFIXES and path.exists())
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
+def _look(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of each photo in a folder, sorted by path."""
+    stats = {path: (folder / path).stat() for path in photo_paths(folder)}
+    return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.is_file() and path.resolve().is_relative_to(folder)
+
+
+def _embed_changed(
+    embedder: Embedder,
+    folder: Path,
+    changed: Sequence[str],
+    found: dict[str, tuple[int, int]],
+    of_content: dict[str, _Row],
+    rows: _Rows,
+) -> None:
+    """Add rows of new and changed photos, showing progress."""
+    with tqdm(total=len(changed), desc="photos", unit=" photos", disable=not changed) as bar:
+        for first in range(0, len(changed), _AT_ONCE):
+            new: dict[str, str] = {}
+            for path in changed[first : first + _AT_ONCE]:
+                digest, problem = _content(folder / path, folder)
+                if problem:
+                    rows[path] = (*found[path], digest, problem, None)
+                elif digest in of_content:
+                    rows[path] = (*found[path], *of_content[digest][2:])
+                else:
+                    new[path] = digest
+                    continue
+                bar.update()
+            vectors = embedder.embed_each([folder / path for path in new])
+            for (path, digest), vector in zip(new.items(), vectors, strict=True):
+                failed = isinstance(vector, ImageError)
+                row = (digest, str(vector), None) if failed else (digest, "", np.float32(vector))
+                rows[path] = (*found[path], *row)
+                bar.update()
+
+
+def _content(path: Path, folder: Path) -> tuple[str, str]:
+    """Return the SHA-256 of a photo, and what is wrong with it, or nothing."""
+    if not _is_inside(path, folder):
+        return "", "leads out of the folder: copy the photo into it"
+    try:
+        return file_sha256(path), ""
+    except OSError as error:
+        return "", error.strerror
+
+
+def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
+    readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
+    unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
+    if not readable:
+        listed = "".join(f"\n  - {path}: {problem}" for path, problem in unreadable.items())
+        raise ContractError(
+            f"{folder}: expected photos ({', '.join(SUFFIXES)}), found none to read{listed}"
+        )
+    vectors = np.empty((len(readable), dim), np.float32)
+    for number, row in enumerate(readable.values()):
+        vectors[number] = row[4]
+    return PhotoIndex(folder, [*readable], vectors, unreadable)
+
+
+def _schema(dim: int, digest: str) -> pa.Schema:
+    columns = {
+        "path": pa.binary(),  # a name need not be UTF-8
+        "size": pa.int64(),
+        "mtime_ns": pa.int64(),
+        "sha256": pa.string(),
+        "problem": pa.string(),
+        "vector": pa.list_(pa.float32(), dim),
+    }
+    return pa.schema(columns, {"model": digest})
+
+
+def _read(file: Path, dim: int, digest: str) -> _Rows:
+    """Return the rows of an index; none if it is of another model, damaged, or not there."""
+    try:
+        table = pq.read_table(file)
+    except (OSError, pa.ArrowInvalid):
+        return {}
+    schema = _schema(dim, digest)
+    if not table.schema.equals(schema) or (table.schema.metadata or {}) != schema.metadata:
+        return {}
+    present = table["vector"].is_valid().to_numpy()
+    vectors = np.full((len(table), dim), np.nan, np.float32)
+    flat = table["vector"].drop_null().combine_chunks()
+    if present.any():
+        vectors[present] = flat.flatten().to_numpy().reshape(-1, dim)
+    columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
+    paths = map(os.fsdecode, table["path"].to_pylist())
+    filled = (vector if there else None for vector, there in zip(vectors, present, strict=True))
+    return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
+
+
+def _write(rows: _Rows, dim: int, digest: str, file: Path) -> None:
+    schema = _schema(dim, digest)
+    listed = [(os.fsencode(path), *row) for path, row in sorted(rows.items())]
+    table = pa.Table.from_pandas(
+        pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False
+    )
+    with publish(file) as temporary:
+        pq.write_table(table.replace_schema_metadata(schema.metadata), temporary)
+
+
+@contextmanager
+def _only_one(file: Path) -> Iterator[None]:
+    """Wait until no other process updates this index."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with open(file.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,105 @@
+"""Queries of words and photos against an index: exact scores of all photos, and the best."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.encoding import Photo
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.index import PhotoIndex
+from pipeline_lib.search.languages import LanguageDetector
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a query.
+
+    Attributes:
+        text: What was asked, or the photo's name.
+        vector: In the joint space ``float32 [dim]``.
+        sign: 1 for what a photo shall show, -1 for what it shall not.
+        language: Of words; empty for a photo.
+        unknown: Words that the training captions did not have.
+    """
+
+    text: str
+    vector: np.ndarray
+    sign: int = 1
+    language: str = ""
+    unknown: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A photo of the index and its score: the sum over the terms of sign times similarity."""
+
+    number: int
+    score: float
+
+
+class Searcher:
+    """A model, the index of a folder, and the languages of queries."""
+
+    def __init__(self, embedder: Embedder, index: PhotoIndex) -> None:
+        """Take a model and the index that it made."""
+        self.embedder, self.index = embedder, index
+        self.languages = LanguageDetector(embedder)
+
+    def load(self) -> None:
+        """Load now what the first query of each language would load."""
+        for language in self.embedder.languages:
+            self.words("a", language)
+        self.languages.load()
+
+    def words(self, text: str, language: str | None = None, sign: int = 1) -> Term:
+        """Return a term of words; their language is detected if none is named.
+
+        Raises:
+            ContractError: If there is no word, or the model does not have the language.
+        """
+        if not text.strip():
+            raise ContractError("query: expected words, found none")
+        language = language or self.languages.detect(text)
+        vector = self.embedder.embed_sentences([text], language)[0]
+        words = self.embedder.words(text, language)
+        unknown = [word for word, known in words.items() if not known]
+        return Term(text, np.float32(vector), sign, language, unknown)
+
+    def photo(self, photo: Photo, name: str, sign: int = 1) -> Term:
+        """Return a term of a photo that need not be in the index.
+
+        Raises:
+            ImageError: If it cannot be read.
+        """
+        (vector,) = self.embedder.embed_each([photo])
+        if isinstance(vector, Exception):
+            raise vector
+        return Term(name, np.float32(vector), sign)
+
+    def indexed(self, number: int, sign: int = 1) -> Term:
+        """Return a term of a photo of the index.
+
+        Raises:
+            ContractError: If there is none of this number.
+        """
+        name = self.index.file(number).name
+        return Term(name, self.index.vectors[number], sign)
+
+    def best(self, terms: Sequence[Term], count: int) -> list[Hit]:
+        """Return the best photos, best first; of equal ones that whose path comes first."""
+        vectors = np.stack([term.vector for term in terms])
+        scores = self.embedder.scores(self.index.vectors, vectors)
+        return top(scores @ np.array([term.sign for term in terms], np.float32), count)
+
+
+def top(scores: np.ndarray, count: int) -> list[Hit]:
+    """Return the highest of scores ``[photos]``, in order."""
+    count = min(count, len(scores))
+    rows = np.arange(len(scores))
+    if count < len(scores):
+        least = np.partition(scores, -count)[-count]
+        rows = np.flatnonzero(scores >= least)  # with all that equal the last one
+    ranked = rows[np.lexsort((rows, -scores[rows]))[:count]]
+    return [Hit(int(row), float(scores[row])) for row in ranked]

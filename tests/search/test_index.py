@@ -1,0 +1,182 @@
+"""The index of a folder: what is embedded when, what it survives, and what it leaves out."""
+
+import os
+import shutil
+import threading
+
+import numpy as np
+import pytest
+from PIL import Image
+from tiny_photos import COLOURS
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.index import default_index, update_index
+
+
+@pytest.fixture
+def photos(colours, tmp_path):
+    return shutil.copytree(colours / "photos", tmp_path / "photos")
+
+
+@pytest.fixture
+def update(colours, photos, tmp_path, monkeypatch):
+    """Return a function that updates the index and returns it, and the photos that it embedded."""
+    embedder = Embedder.load(colours / "model")
+    embed_each = embedder.embed_each
+    asked = []
+
+    def counted(paths):
+        asked.extend(path.name for path in paths)
+        return embed_each(paths)
+
+    monkeypatch.setattr(embedder, "embed_each", counted)
+
+    def updated(folder=photos):
+        asked.clear()
+        found = update_index(embedder, colours / "model", folder, tmp_path / "index.parquet")
+        return found, sorted(asked)
+
+    return updated
+
+
+NAMES = sorted(f"{name}.png" for name in COLOURS)
+
+
+def test_vectors_are_those_of_the_model(update, photos, colours):
+    index, embedded = update()
+    assert index.paths == embedded == NAMES
+    expected = Embedder.load(colours / "model").embed_images([photos / name for name in NAMES])
+    np.testing.assert_allclose(index.vectors, expected, atol=1e-6)
+    assert index.vectors.flags.c_contiguous
+    assert index.vectors.dtype == np.float32
+
+
+def test_only_new_and_changed_photos_are_embedded(update, photos):
+    first, _ = update()
+    assert update()[1] == []
+    Image.new("RGB", (9, 9), "black").save(photos / "new.png")
+    Image.new("RGB", (9, 9), "grey").save(photos / "red.png")
+    index, embedded = update()
+    assert embedded == ["new.png", "red.png"]
+    kept = index.numbers["blue.png"]
+    np.testing.assert_array_equal(index.vectors[kept], first.vectors[first.numbers["blue.png"]])
+    assert (
+        index.vectors[index.numbers["red.png"]] != first.vectors[first.numbers["red.png"]]
+    ).any()
+
+
+def test_moved_copied_and_touched_photos_are_known_by_their_content(update, photos):
+    first, _ = update()
+    (photos / "more").mkdir()
+    (photos / "red.png").rename(photos / "more/rot.png")
+    shutil.copy(photos / "blue.png", photos / "blau.png")
+    os.utime(photos / "green.png")
+    index, embedded = update()
+    assert embedded == []
+    assert index.paths == ["blau.png", "blue.png", "green.png", "more/rot.png", "white.png"]
+    moved = index.vectors[index.numbers["more/rot.png"]]
+    np.testing.assert_array_equal(moved, first.vectors[first.numbers["red.png"]])
+
+
+def test_removed_photos_leave(update, photos):
+    update()
+    (photos / "red.png").unlink()
+    assert "red.png" not in update()[0].paths
+    assert "red.png" not in update()[0].paths
+
+
+def test_unreadable_photos_are_listed_and_not_tried_again_until_they_change(update, photos):
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    (photos / "notes.txt").write_text("no photo either")
+    whole = (photos / "red.png").read_bytes()
+    (photos / "cut.png").write_bytes(whole[: len(whole) // 2])
+    index, _ = update()
+    assert index.paths == NAMES
+    assert index.unreadable.keys() == {"broken.jpg", "cut.png"}
+    assert "expected an image in one of JPEG" in index.unreadable["broken.jpg"]
+    again, embedded = update()
+    assert (again.unreadable, embedded) == (index.unreadable, [])
+    (photos / "cut.png").write_bytes(whole)
+    assert "cut.png" in update()[0].paths
+
+
+def test_nothing_outside_the_folder_is_read(update, photos, tmp_path):
+    shutil.copy(photos / "red.png", tmp_path / "secret.png")
+    (photos / "link.png").symlink_to(tmp_path / "secret.png")
+    (photos / "inside.png").symlink_to("red.png")
+    index, _ = update()
+    assert index.paths == sorted([*NAMES, "inside.png"])
+    assert "leads out of the folder" in index.unreadable["link.png"]
+
+
+def test_a_photo_that_became_a_link_is_not_handed_out(update, photos, tmp_path):
+    index, _ = update()
+    (photos / "red.png").rename(tmp_path / "secret.png")
+    (photos / "red.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(ContractError, match="expected a file of the folder"):
+        index.file(index.numbers["red.png"])
+    for number in (-1, len(index.paths)):
+        with pytest.raises(ContractError, match="expected 0 to 3"):
+            index.file(number)
+
+
+def test_names_that_are_not_utf8(update, photos):
+    os.rename(photos / "red.png", os.fsencode(photos) + b"/\xffrot.png")
+    assert os.fsdecode(b"\xffrot.png") in update()[0].paths
+    assert update()[1] == []
+
+
+def test_what_is_done_survives_an_interruption(update, photos, colours, tmp_path, monkeypatch):
+    update()
+    Image.new("RGB", (9, 9), "black").save(photos / "black.png")
+    Image.new("RGB", (9, 9), "grey").save(photos / "grey.png")
+    embedder = Embedder.load(colours / "model")
+
+    def stopped(paths):
+        yield np.zeros(16, np.float32)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedder, "embed_each", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    assert update()[1] == ["grey.png"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 100])
+def test_a_damaged_index_is_made_anew(update, tmp_path, content):
+    (tmp_path / "index.parquet").write_bytes(content)
+    assert update()[1] == NAMES
+    assert update()[1] == []
+
+
+def test_the_index_of_another_model_is_made_anew(update, colours, photos, tmp_path):
+    update()
+    other = shutil.copytree(colours / "model", tmp_path / "other")
+    (other / "recipe.json").write_text("{}")
+    file = tmp_path / "index.parquet"
+    update_index(Embedder.load(other), other, photos, file)
+    assert update()[1] == NAMES
+    assert default_index(other, photos) != default_index(colours / "model", photos)
+
+
+def test_two_at_once_end_with_one_whole_index(update, colours, photos, tmp_path):
+    def one():
+        embedder = Embedder.load(colours / "model")
+        update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+
+    threads = [threading.Thread(target=one) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert update()[1] == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "index.lock", "index.parquet", "photos",
+    ]  # fmt: skip
+
+
+def test_a_folder_without_photos_is_refused(update, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ContractError, match=r"expected photos \(.jpg, .*found none"):
+        update(tmp_path / "empty")

@@ -1,0 +1,92 @@
+"""``polyview search`` as a user types it."""
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from pipeline_lib.cli.main import main
+
+
+@pytest.fixture
+def search(colours, tmp_path, monkeypatch):
+    """Return a function that runs the command; its index is in a cache of the test."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def run(*arguments, photos=colours / "photos"):
+        words = ["search", str(colours / "model"), str(photos), *map(str, arguments)]
+        return CliRunner().invoke(main, words)
+
+    return run
+
+
+def test_the_best_are_printed_with_scores_and_paths(search, colours):
+    result = search("a red photo", "-k", 2)
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [len(lines), lines[0][1]] == [2, str(colours / "photos/red.png")]
+    assert float(lines[0][0]) >= float(lines[1][0])
+    assert "'a red photo' read as en" in result.stderr
+
+
+def test_words_need_no_quotes_and_terms_combine(search):
+    result = search("a", "red", "photo", "-", "ein", "blau", "Foto", "--json")
+    terms = json.loads(result.stdout)["terms"]
+    assert [(term["text"], term["sign"], term["language"]) for term in terms] == [
+        ("a red photo", 1, "en"),
+        ("ein blau Foto", -1, "de"),
+    ]
+
+
+def test_json_holds_all_that_is_printed(search, colours, tmp_path):
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    (photos / "broken.jpg").write_bytes(b"x")
+    content = json.loads(search("Zebra", "--language", "de", "--json", photos=photos).stdout)
+    assert content["terms"][0]["unknown_words"] == ["zebra"]
+    assert len(content["photos"]) == 4
+    assert [*content["unreadable"]] == ["broken.jpg"]
+    said = search("Zebra", "--language", "de", photos=photos).stderr
+    assert "unreadable: broken.jpg: expected an image" in said
+    assert "unknown words: zebra" in said
+
+
+def test_by_a_photo_with_words_taken_away(search, colours):
+    red = colours / "photos/red.png"
+    content = json.loads(search("--image", red, "--json").stdout)
+    assert content["photos"][0]["path"] == str(red)
+    content = json.loads(search("--image", red, "-", "a red photo", "--json").stdout)
+    assert [term["sign"] for term in content["terms"]] == [-1, 1]
+
+
+def test_the_index_lies_in_the_cache_or_where_it_is_named(search, tmp_path):
+    search("red")
+    assert len([*(tmp_path / "cache/polyview").glob("*.parquet")]) == 1
+    search("red", "--index", tmp_path / "own.parquet")
+    assert (tmp_path / "own.parquet").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "expected words or --image"),
+        (("+",), "expected words after '+'"),
+        (("red", "-"), "expected words after '-'"),
+        (("red", "+", "-", "blue"), "expected words before '-'"),
+        (("red", "--language", "fr"), "expected one of de, en; found 'fr'"),
+        (("koira juoksee metsässä",), "looks like fi"),
+        (("red", "-k", "0"), "0 is not in the range"),
+        (("--image", "missing.jpg"), "missing.jpg"),
+    ],
+)
+def test_what_a_user_can_mend_is_said_and_exits_with_2(search, arguments, said):
+    result = search(*arguments)
+    assert (result.exit_code, isinstance(result.exception, SystemExit)) == (2, True)
+    assert said in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_that_holds_no_model(colours):
+    result = CliRunner().invoke(main, ["search", str(colours), str(colours / "photos"), "red"])
+    assert result.exit_code == 2
+    assert "holds no model" in result.output

@@ -1,0 +1,116 @@
+"""Queries: exact scores, terms, languages."""
+
+import numpy as np
+import pytest
+import tiny
+import torch
+from tiny_photos import COLOURS, GERMAN
+
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.search.index import PhotoIndex, update_index
+from pipeline_lib.search.searcher import Searcher, Term, top
+
+
+@pytest.fixture(scope="module")
+def searcher(colours, tmp_path_factory):
+    embedder = Embedder.load(colours / "model")
+    file = tmp_path_factory.mktemp("index") / "index.parquet"
+    return Searcher(embedder, update_index(embedder, colours / "model", colours / "photos", file))
+
+
+def paths(searcher, hits):
+    return [searcher.index.paths[hit.number] for hit in hits]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("colour", COLOURS)
+def test_the_right_photo_is_first(searcher, colour, language):
+    text = f"a {colour} photo" if language == "en" else f"ein {GERMAN[colour]} Foto"
+    term = searcher.words(text)
+    assert (term.language, term.unknown) == (language, [])
+    assert paths(searcher, searcher.best([term], 1)) == [f"{colour}.png"]
+
+
+def test_terms_are_added_and_taken_away(searcher):
+    red, blue = (searcher.words(f"a {colour} photo") for colour in ("red", "blue"))
+    no_red = searcher.words("a red photo", sign=-1)
+    assert set(paths(searcher, searcher.best([red, blue], 2))) == {"red.png", "blue.png"}
+    assert paths(searcher, searcher.best([red, blue, no_red], 1)) == ["blue.png"]
+    assert paths(searcher, searcher.best([no_red], 4))[-1] == "red.png"
+    alone = {hit.number: hit.score for hit in searcher.best([red], 4)}
+    both = {hit.number: hit.score for hit in searcher.best([red, no_red], 4)}
+    assert both == pytest.approx(dict.fromkeys(alone, 0), abs=1e-6)
+
+
+def test_a_photo_finds_itself(searcher, colours):
+    for number, path in enumerate(searcher.index.paths):
+        for term in (searcher.indexed(number), searcher.photo(colours / "photos" / path, path)):
+            hit = searcher.best([term], 1)[0]
+            assert hit.number == number
+            assert hit.score == pytest.approx(1, abs=1e-5)
+
+
+def test_a_photo_that_cannot_be_read(searcher, tmp_path):
+    (tmp_path / "x.jpg").write_bytes(b"x")
+    with pytest.raises(ImageError, match="expected an image"):
+        searcher.photo(tmp_path / "x.jpg", "x")
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_scores_are_those_of_all_photos(similarity):
+    """Against one pair at a time in float64."""
+    space = tiny.space(tiny.recipe(similarity=similarity, absolute=similarity.endswith("order")))
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(301, 16))
+    vectors = np.abs(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+    index = PhotoIndex(None, [str(n) for n in range(300)], np.float32(vectors[:300]), {})
+    found = Searcher(Embedder(space, tiny.PREPROCESSING), index).best(
+        [Term("", np.float32(vectors[300]))], 300
+    )
+    a, b = torch.from_numpy(vectors[:300]), torch.from_numpy(vectors[300:])
+    expected = np.array([float(SIMILARITIES[similarity](row[None], b)) for row in a])
+    scores = np.array([hit.score for hit in sorted(found, key=lambda hit: hit.number)])
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    assert [hit.score for hit in found] == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 100])
+def test_top_is_a_stable_sort(count):
+    for seed in range(20):
+        scores = np.float32(np.random.default_rng(seed).integers(0, 4, 12))  # many ties
+        expected = sorted(range(12), key=lambda row: (-scores[row], row))[:count]
+        assert [hit.number for hit in top(scores, count)] == expected
+
+
+def test_unknown_words_are_named(searcher):
+    assert searcher.words("a red Zebra ! photo").unknown == ["zebra"]
+    assert searcher.words("ein Zebra", "de").unknown == ["zebra"]
+
+
+def test_a_language_that_is_named_is_not_detected(searcher):
+    assert searcher.words("red", "de").unknown == ["red"]
+    with pytest.raises(ContractError, match="expected one of de, en; found 'fr'"):
+        searcher.words("rouge", "fr")
+
+
+@pytest.mark.parametrize("text", ["koira juoksee metsässä järven rannalla", "собака на пляже"])
+def test_a_language_that_the_model_lacks_is_said(searcher, text):
+    with pytest.raises(ContractError, match=r"languages \(de, en\), found .* looks like [a-z]+"):
+        searcher.words(text)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n"])
+def test_no_words(searcher, text):
+    with pytest.raises(ContractError, match="expected words, found none"):
+        searcher.words(text)
+
+
+def test_known_words_decide_where_letters_do_not(searcher):
+    """py3langid alone takes several of these for a third language."""
+    for word in COLOURS:
+        assert searcher.languages.detect(word) == "en"
+    for word in GERMAN.values():
+        assert searcher.languages.detect(word) == "de"

@@ -1,0 +1,56 @@
+"""The tiny model's page, served to the tests of this folder."""
+
+import io
+import zlib
+
+import pytest
+import tiny_photos
+from PIL import Image
+
+from pipeline_lib.contract.tables import write_pairs
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.captions import load_captions
+from pipeline_lib.search.index import update_index
+from pipeline_lib.search.searcher import Searcher
+
+
+@pytest.fixture(scope="session")
+def app(colours, tmp_path_factory):
+    """Return the application of four photos, beside whose folder a secret lies."""
+    from serving import SECRET
+
+    from pipeline_lib.search.server import build_app
+
+    cache = tmp_path_factory.mktemp("cache")
+    (colours / "secret.txt").write_bytes(SECRET)
+    (colours / "photos/secret.txt").write_bytes(SECRET)
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, colours / "model", colours / "photos", cache / "index.parquet")
+    write_pairs(tiny_photos.captions(), cache / "pairs.parquet")
+    captions = load_captions(embedder, colours / "model", cache / "pairs.parquet", cache)
+    return build_app(Searcher(embedder, index), captions)
+
+
+@pytest.fixture(scope="session")
+def port(app):
+    """Return the port of a server of :func:`app`."""
+    from serving import serving
+
+    with serving(app) as number:
+        yield number
+
+
+@pytest.fixture(scope="session")
+def bomb():
+    """Return a PNG of 30,000 x 30,000 black pixels: 100 kB, or 2.7 GB."""
+    stream = io.BytesIO()
+    Image.new("1", (8, 8)).save(stream, "PNG")
+    header = b"\x00\x00\x75\x30" * 2 + b"\x01\x00\x00\x00\x00"
+    rows = zlib.compress(bytes(3751) * 30_000, 9)
+
+    def chunk(kind, data):
+        check = zlib.crc32(kind + data).to_bytes(4, "big")
+        return len(data).to_bytes(4, "big") + kind + data + check
+
+    parts = [chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

@@ -1,0 +1,83 @@
+"""What the page asks of the server, without a browser."""
+
+import io
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+
+pytest.importorskip("uvicorn", reason="the group serve is not installed")
+
+from serving import answer, request
+
+
+@pytest.fixture
+def ask(port):
+    """Return a function that sends a request and returns the JSON of the answer."""
+
+    def asked(path, content=None, kind="application/json"):
+        host = f"127.0.0.1:{port}"
+        if content is None:
+            return json.loads(answer(port, request(path=path, host=host))[2])
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        return json.loads(answer(port, request("POST", path, body, host, kind))[2])
+
+    return asked
+
+
+def found(answered):
+    return [photo["path"] for photo in answered["photos"]]
+
+
+def test_what_the_page_shows_first(ask):
+    about = ask("/about")
+    assert (about["photos"], about["languages"], about["captions"]) == (4, ["de", "en"], True)
+
+
+def test_words_find_photos_in_the_language_that_is_detected_or_named(ask):
+    german = ask("/search", {"terms": [{"text": "ein blau Foto"}]})
+    assert (found(german)[0], german["terms"][0]["language"]) == ("blue.png", "de")
+    named = ask("/search", {"terms": [{"text": "ein blau Foto", "language": "en"}]})
+    assert named["terms"][0]["unknown"] == ["ein", "blau", "foto"]
+
+
+def test_a_result_and_a_dropped_photo_are_terms(ask, colours):
+    green = ask("/search", {"terms": [{"text": "green"}]})["photos"][0]["photo"]
+    assert found(ask("/search", {"terms": [{"photo": green}]}))[0] == "green.png"
+    content = (colours / "photos/white.png").read_bytes()
+    upload = ask("/photos", content, "application/octet-stream")["upload"]
+    assert found(ask("/search", {"terms": [{"upload": upload}]}))[0] == "white.png"
+    less = ask("/search", {"terms": [{"upload": upload, "sign": -1}]})
+    assert found(less)[-1] == "white.png"
+
+
+def test_why_names_training_captions_of_each_language(ask):
+    red = ask("/search", {"terms": [{"text": "red"}]})["photos"][0]["photo"]
+    near = ask(f"/photos/{red}/captions")
+    assert (near["en"][0], near["de"][0]) == ("a red photo", "ein rot foto")
+
+
+def test_other_languages_read_the_nearest_caption(ask):
+    answered = ask("/languages", {"text": "a blue photo"})
+    assert answered["language"] == "en"
+    assert answered["found"]["de"]["term"]["text"] == "ein blau foto"
+    assert {language: found(each)[0] for language, each in answered["found"].items()} == {
+        "en": "blue.png", "de": "blue.png",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("size", "side"), [("small", 80), ("large", 80)])
+def test_photos_are_sent_as_jpeg_without_their_metadata(port, size, side):
+    host = f"127.0.0.1:{port}"
+    body = answer(port, request(path=f"/photos/0/{size}", host=host))[2]
+    with Image.open(io.BytesIO(body)) as image:
+        assert (image.format, max(image.size), len(image.getexif())) == ("JPEG", side, 0)
+
+
+def test_many_at_once_get_their_own_answers(ask):
+    texts = {"red": "red.png", "grün": "green.png", "blau": "blue.png", "white": "white.png"}
+    asked = [*texts] * 10
+    with ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda text: ask("/search", {"terms": [{"text": text}]}), asked)
+        assert [found(each)[0] for each in answers] == [texts[text] for text in asked]

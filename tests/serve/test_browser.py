@@ -1,0 +1,190 @@
+"""The page in Chromium: what a user types, clicks and drops, and what the page then shows."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="the group serve is not installed")
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the group browser is not installed")
+from serving import serving
+
+from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.captions import load_captions, study_captions
+from pipeline_lib.search.index import update_index
+from pipeline_lib.search.searcher import Searcher
+from pipeline_lib.search.server import build_app
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium")
+WORLD = ROOT / "data/models/mule/seed-1"
+PHOTOS = ROOT / "data/raw/world/images"
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        # Without a sandbox: a container's root has none. The page is our own.
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def opened(browser, port):
+    yield from _opened(browser, port)
+
+
+def _opened(browser, port, **options):
+    """Yield the page; at the end no error and no request to elsewhere may have been seen."""
+    page = browser.new_page(**options)
+    seen, errors = [], []
+    page.on("request", lambda request: seen.append(request.url))
+    page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"http://127.0.0.1:{port}/")
+    page.get_by_text("photos of").wait_for()
+    yield page
+    assert errors == []
+    outside = [url for url in seen if not url.startswith((f"http://127.0.0.1:{port}/", "data:"))]
+    assert (len(seen) > 1, outside) == (True, [])
+    page.close()
+
+
+def first_photo(page):
+    """Return the path of the best photo, once it can be seen."""
+    first = page.locator("[data-photo]").first
+    playwright.expect(first.locator("img")).to_have_js_property("complete", True)
+    assert first.locator("img").evaluate("image => image.naturalWidth") > 0
+    return first.get_attribute("title")
+
+
+def type_query(page, text):
+    page.get_by_label("Search your photos").fill(text)
+    page.get_by_label("Search your photos").press("Enter")
+    page.get_by_text(f"“{text}” read as").wait_for()
+
+
+def test_words_in_two_languages_whose_language_is_shown_and_switched(opened):
+    for text, language, photo in (
+        ("a red photo", "en", "red.png"), ("ein grün Foto", "de", "green.png"),
+    ):  # fmt: skip
+        type_query(opened, text)
+        assert f"read as {language}" in opened.locator("#said").inner_text()
+        assert first_photo(opened) == photo
+    opened.get_by_label("Language of the words").select_option("en")
+    opened.get_by_text("unknown words: ein, grün, foto").wait_for()
+
+
+def test_by_a_result_and_by_a_dropped_photo(opened, colours):
+    type_query(opened, "a blue photo")
+    opened.locator("[data-photo]").first.click()
+    opened.get_by_text("en: a blue photo").wait_for()
+    assert "de: ein blau foto" in opened.locator("#why").inner_text()
+    opened.get_by_role("button", name="Photos like this").click()
+    opened.get_by_role("button", name="Remove + blue.png").wait_for()
+    assert first_photo(opened) == "blue.png"
+    opened.locator("#file").set_input_files(colours / "photos/white.png")
+    opened.get_by_role("button", name="Remove + white.png").wait_for()
+    assert first_photo(opened) == "white.png"
+    opened.evaluate(
+        """async () => {
+          const content = await (await fetch("photos/0/large")).blob();
+          const data = new DataTransfer();
+          data.items.add(new File([content], "dropped.jpg"));
+          document.dispatchEvent(new DragEvent("drop", {dataTransfer: data, cancelable: true}));
+        }"""
+    )
+    opened.get_by_role("button", name="Remove + dropped.jpg").wait_for()
+    playwright.expect(opened.locator("[data-photo]")).to_have_count(4)
+
+
+def test_languages_side_by_side(opened):
+    opened.get_by_label("Search your photos").fill("a blue photo")
+    opened.get_by_role("button", name="All languages").click()
+    opened.get_by_role("heading", name="de: ein blau foto").wait_for()
+    firsts = opened.locator(".grid li:first-child button")
+    assert [each.get_attribute("title") for each in firsts.all()] == ["blue.png"] * 2
+
+
+def test_with_the_keyboard_alone(opened):
+    opened.get_by_label("Language of the words").focus()
+    opened.locator("body").press("Tab")
+    opened.keyboard.press("/")
+    opened.keyboard.type("a red photo")
+    opened.keyboard.press("Enter")
+    opened.get_by_text("read as en").wait_for()
+    opened.get_by_role("button", name="Without").focus()
+    opened.keyboard.press("ArrowRight")
+    opened.keyboard.press("ArrowRight")
+    second = opened.locator("[data-photo]").nth(1)
+    playwright.expect(second).to_be_focused()
+    opened.keyboard.press("Enter")
+    assert opened.locator("#path").inner_text() == second.get_attribute("title")
+    opened.keyboard.press("Escape")
+    playwright.expect(opened.locator("#large")).not_to_be_visible()
+
+
+def test_on_a_phone_in_the_dark(browser, port):
+    options = {"viewport": {"width": 360, "height": 740}, "color_scheme": "dark"}
+    for page in _opened(browser, port, has_touch=True, **options):
+        type_query(page, "a red photo")
+        assert first_photo(page) == "red.png"
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(20, 23, 27)"
+        for button in page.get_by_role("button").all():
+            assert button.bounding_box()["height"] >= 35
+
+
+@pytest.mark.skipif(not WORLD.is_dir(), reason="no world: run dvc repro")
+def test_worlds_photos_are_found_by_their_captions_in_three_languages(browser, tmp_path_factory):
+    """Captions whose own photo is ranked first; POLYVIEW_PICTURES names a folder for views."""
+    cache = tmp_path_factory.mktemp("cache")
+    embedder = Embedder.load(WORLD)
+    index = update_index(embedder, WORLD, PHOTOS, cache / "index.parquet")
+    table = study_captions(WORLD)
+    captions = load_captions(embedder, WORLD, table, cache)
+    with serving(build_app(Searcher(embedder, index), captions)) as port:
+        for page in _opened(browser, port, viewport={"width": 1100, "height": 760}):
+            for language in ("en", "de", "ja"):
+                text, photo = _ranked_first(embedder, index, read_pairs(table), language)
+                type_query(page, text)
+                assert f"read as {language}" in page.locator("#said").inner_text()
+                assert first_photo(page) == photo
+            _pictures(page)
+
+
+def _ranked_first(embedder, index, pairs, language):
+    own = pairs[pairs["language"] == language].head(400)
+    scores = embedder.embed_sentences([*own["text"]], language) @ index.vectors.T
+    names = (f"{image.split(':')[1]}" for image in own["image_id"])
+    for text, name, best in zip(own["text"], names, scores.argmax(axis=1), strict=True):
+        if name in index.paths[best]:
+            return text, index.paths[best]
+    raise AssertionError(f"of 400 captions in {language} none finds its photo first")
+
+
+def _pictures(page):
+    folder = os.environ.get("POLYVIEW_PICTURES")
+    if not folder:
+        return
+    type_query(page, "ein Hund am Strand")
+    first_photo(page)
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=f"{folder}/search.png")
+    page.locator("[data-photo]").first.click()
+    page.get_by_text("Why:").wait_for()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=f"{folder}/why.png")
+    page.keyboard.press("Escape")
+    page.emulate_media(color_scheme="dark")
+    page.get_by_role("button", name="All languages").click()
+    page.get_by_role("heading", name="ja:").wait_for()
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=f"{folder}/languages.png")
