@@ -13,14 +13,17 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+INSTALLED = ("main", "dev")
+"""Groups that ``uv sync`` installs."""
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT, PAGE = ROOT / "pyproject.toml", ROOT / "docs/licences.md"
 
 HEADER = """# Licences of dependencies
 
-Every package that `uv sync` installs, with what it depends on, and the optional groups that were
-installed when `uv run python .ci/dependencies.py` wrote this page. Polyview is under the Apache
-License 2.0, and distributes none of them.
+Every package that `uv sync` installs, with what it depends on; `uv run python .ci/dependencies.py`
+writes this page. The optional groups are in `pyproject.toml`. Polyview is under the Apache License
+2.0, and distributes none of them.
 
 | package | version | needed by | licence |
 |---|---|---|---|
@@ -91,7 +94,7 @@ def licence(package: Distribution) -> str:
 def main() -> None:
     """Write both."""
     direct = requirements()
-    found = closure(direct)
+    found = closure({group: direct[group] for group in INSTALLED})
     listed = "".join(f'    "{pin}",\n' for pin in pins(found, direct))
     text = PROJECT.read_text(encoding="utf-8")
     pattern = r"(?<=constraint-dependencies = \[\n)[^\]]*(?=\])"

@@ -10,7 +10,7 @@ from graph import ROOT
 from packaging.utils import canonicalize_name
 
 DIRECT = dependencies.requirements()
-FOUND = dependencies.closure(DIRECT)
+FOUND = dependencies.closure({group: DIRECT[group] for group in dependencies.INSTALLED})
 
 BARE = """
 import importlib.machinery, importlib.metadata, re, sys
