@@ -118,7 +118,8 @@ class _Check:
         extractors = [e for e in (recipe.features, recipe.more_features) if e != NONE]
         sets = {self.settings.extractors[extractor].dataset for extractor in extractors}
         having = [self._photos(name) for name in sets]
-        read = {recipe.dataset, *self._datasets(recipe.pairs)}
+        taught = () if recipe.reads_text_alone else self._datasets(recipe.pairs)
+        read = {recipe.dataset, *taught}
         for name in sorted(read):
             photos = self._photos(name)
             if photos is None or None in having:

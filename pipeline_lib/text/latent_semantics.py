@@ -107,7 +107,8 @@ def _space(matrix: "csr_matrix", dim: int) -> np.ndarray:
 
 
 def _vectors(terms: list[Counter[int]], space: np.ndarray) -> np.ndarray:
-    found = _matrix(terms, len(space)) @ space
+    # A word that lies in the space has numbers of unit variance, which learn at a usual rate.
+    found = _matrix(terms, len(space)) @ space * math.sqrt(space.shape[1])
     return np.round(found, _DECIMALS).astype(np.float32)
 
 

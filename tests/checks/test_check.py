@@ -38,6 +38,7 @@ def mine(tmp_path, monkeypatch):
     (tmp_path / "studies").mkdir()
     for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
         shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / ".dvc/plots", tmp_path / ".dvc/plots")
     monkeypatch.chdir(tmp_path)
     arguments = ["new", "mine", "--captions", "captions.tsv", "--images", "photos"]
     CliRunner().invoke(main, arguments, catch_exceptions=False)

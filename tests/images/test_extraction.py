@@ -195,7 +195,7 @@ def test_every_problem_is_named_before_any_work(photos, run, tmp_path, encoded):
     for part in (
         "8 problem(s)",
         "backbone: expected vgg19, resnet50",
-        "transform: expected center, ten_crop, squash, found 'crop'",
+        "transform: expected center, ten_crop, squash, squash_mirror, found 'crop'",
         "precision: expected bf16, f32, f64, found 'f16'",
         "resize: expected at least crop (32), found 31",
         "1 rows are repeated (expected unique image_id) (first: 'world:000')",

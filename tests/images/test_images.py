@@ -57,11 +57,11 @@ def test_cmyk_jpeg(tmp_path):
 
 
 def test_palette_with_transparency_lies_over_white(tmp_path):
-    image = Image.new("P", (2, 1))
+    image = Image.new("P", (2, 2))
     image.putpalette([*BLUE, *RED])
-    image.putdata([0, 1])
+    image.putdata([0, 1] * 2)
     image.save(tmp_path / "a.png", transparency=0)
-    assert decode(tmp_path / "a.png").tolist() == [[list(WHITE), list(RED)]]
+    assert decode(tmp_path / "a.png").tolist() == [[list(WHITE), list(RED)]] * 2
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_modes_of_png(tmp_path, mode, pixel, expected):
 
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_16_bit_greyscale_keeps_its_upper_bits(tmp_path, suffix):
-    levels = np.array([[0, 255, 256, 32768, 65535]], np.uint16)
+    levels = np.array([[0, 255, 256, 32768, 65535]] * 2, np.uint16)
     Image.fromarray(levels).save(tmp_path / f"a.{suffix}")
     assert decode(tmp_path / f"a.{suffix}")[0, :, 0].tolist() == [0, 0, 1, 128, 255]
 
 
 def test_16_bit_colour(tmp_path):
-    rows = b"\0" + np.array([[1, 32768, 65535]], ">u2").tobytes()
-    (tmp_path / "a.png").write_bytes(png(1, 1, 16, 2, rows))
-    assert decode(tmp_path / "a.png").tolist() == [[[0, 128, 255]]]
+    row = b"\0" + np.array([[1, 32768, 65535]] * 2, ">u2").tobytes()
+    (tmp_path / "a.png").write_bytes(png(2, 2, 16, 2, row * 2))
+    assert decode(tmp_path / "a.png").tolist() == [[[0, 128, 255]] * 2] * 2
 
 
 def test_32_bit_is_refused(tmp_path):
