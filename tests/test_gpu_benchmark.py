@@ -12,7 +12,7 @@ from importlib.metadata import packages_distributions
 import pytest
 import tiny
 import torch
-from conftest import ROOT
+from graph import ROOT
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu, gpu_speeds

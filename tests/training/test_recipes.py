@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
-from conftest import ROOT
+from graph import ROOT
 from ruamel.yaml import YAML
 from tiny_models import moved, named
 
