@@ -24,6 +24,7 @@ from pipeline_lib.images import batches, extraction, runtimes
 from pipeline_lib.images.batches import FeatureStore, load_batches
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.extraction import extract
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.publishing import file_sha256
 
 DIM = 1280
@@ -195,7 +196,7 @@ def test_every_problem_is_named_before_any_work(photos, run, tmp_path, encoded):
     for part in (
         "8 problem(s)",
         "backbone: expected vgg19, resnet50",
-        "transform: expected center, ten_crop, squash, squash_mirror, found 'crop'",
+        f"transform: expected {', '.join(TRANSFORMS)}, found 'crop'",
         "precision: expected bf16, f32, f64, found 'f16'",
         "resize: expected at least crop (32), found 31",
         "1 rows are repeated (expected unique image_id) (first: 'world:000')",

@@ -67,7 +67,7 @@ VALUES = {
     ),
     "a choice": (
         ["extractors", "world_lite0", "transform"], "sqash",
-        "expected 'center', 'ten_crop' or 'squash', found 'sqash'. Did you mean 'squash'?",
+        "or 'squash_mirror', found 'sqash'. Did you mean 'squash'?",
     ),
     "a seed below zero": ([*KADAR, "seeds"], [-1], "seeds.0: expected a number of at least 0"),
     "a seed that is none": ([*KADAR, "seeds"], [1e20], "seeds.0: expected a whole number, found"),
