@@ -72,6 +72,7 @@ def small_world(params: dict) -> dict:
         },
         "evaluations": evaluations,
         "comparisons": {},
+        "claims": {},
         "recipes": {
             "kadar_en": {**rows["kadar_en"], **every, "max_epochs": 8, "seeds": [1, 2]},
             "mlmme_machine": {**rows["mlmme_machine"], **every, "max_epochs": 12},

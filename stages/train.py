@@ -18,7 +18,7 @@ from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, r
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.examples import join_features
-from pipeline_lib.training.preparation import Material
+from pipeline_lib.training.material import Material
 from pipeline_lib.training.seeds import curves, description, train_seeds
 
 

@@ -1,17 +1,11 @@
 """What a run starts from: its captions, and a model, new or one that another recipe trained."""
 
-import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
 import torch
 
 from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import pairs_of_seed
 from pipeline_lib.models.initialization import (
     INITIALIZATIONS,
     VectorsByLanguage,
@@ -19,66 +13,11 @@ from pipeline_lib.models.initialization import (
     xavier,
 )
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.publishing import tree_sha256
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.text.vocabulary import Vocabulary
-from pipeline_lib.training.examples import Examples, build_examples, build_vocabulary
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.objectives import objective_layers
-
-
-@dataclass(frozen=True)
-class Material:
-    """What the seeds of a recipe learn from.
-
-    Attributes:
-        recipe: How they learn.
-        pairs: Captions of all seeds (contract.tables.PAIRS).
-        features: Of their images.
-        lexicon: Translations (contract.lexicons.LEXICON), perhaps none.
-        word_vectors: What words start from, by language; of no language where they are drawn.
-        models: Folder of the models of ``recipe.initial``.
-        digests: Of the files behind features, lexicon and word vectors.
-    """
-
-    recipe: Recipe
-    pairs: pd.DataFrame
-    features: Features
-    lexicon: pd.DataFrame
-    word_vectors: VectorsByLanguage
-    models: Path
-    digests: Mapping[str, str]
-
-    def identity(self, seed: int) -> list[object]:
-        """Return all that the model of a seed depends on beside the code, and nothing else."""
-        captions = pairs_of_seed(self.pairs, seed).drop(columns="seed").to_json(orient="values")
-        pairs = hashlib.sha256(captions.encode()).hexdigest()
-        new = self.recipe.initial == NONE
-        initial = None if new else tree_sha256(_folder(self.models, seed))
-        settings = of_seed(self.recipe, seed).model_dump()
-        return [settings, pairs, initial, dict(self.digests), torch.__version__]
-
-    def vocabulary(self, seed: int) -> Vocabulary:
-        """Return the words of a seed's captions, or those of the model that it continues."""
-        continued = initial_vocabulary(self.recipe, self.models, seed)
-        return continued or build_vocabulary(pairs_of_seed(self.pairs, seed), self.recipe)
-
-    def examples(self, split: str, seed: int, vocabulary: Vocabulary) -> Examples:
-        """Return a seed's captions of one split and their images."""
-        pairs = pairs_of_seed(self.pairs, seed)
-        return build_examples(pairs, split, self.features, vocabulary, self.recipe, self.lexicon)
-
-    def learner(self, seed: int, vocabulary: Vocabulary, feature_dim: int) -> Learner:
-        """Return what a seed starts from: see :func:`start_learner`."""
-        return start_learner(
-            self.recipe, vocabulary, feature_dim, seed, self.word_vectors, self.models
-        )
-
-
-def of_seed(recipe: Recipe, seed: int) -> Recipe:
-    """Return the recipe of the model of one seed."""
-    return recipe.model_copy(update={"seeds": [seed]})
 
 
 def initial_vocabulary(recipe: Recipe, models: Path, seed: int) -> Vocabulary | None:
@@ -91,7 +30,7 @@ def initial_vocabulary(recipe: Recipe, models: Path, seed: int) -> Vocabulary | 
     """
     if recipe.initial == NONE:
         return None
-    return JointSpace.load(_folder(models, seed)).vocabulary
+    return JointSpace.load(folder_of(models, seed)).vocabulary
 
 
 def start_learner(
@@ -119,7 +58,7 @@ def start_learner(
     learner = new_learner(recipe, vocabulary, feature_dim, seed, word_vectors)
     if recipe.initial == NONE:
         return learner
-    weights = JointSpace.load(_folder(models, seed)).state_dict()
+    weights = JointSpace.load(folder_of(models, seed)).state_dict()
     here = {name: tuple(value.shape) for name, value in learner.space.state_dict().items()}
     there = {name: tuple(value.shape) for name, value in weights.items()}
     if here != there:
@@ -173,7 +112,8 @@ def _count(module: torch.nn.Module) -> int:
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
 
 
-def _folder(models: Path, seed: int) -> Path:
+def folder_of(models: Path, seed: int) -> Path:
+    """Return the model of a seed in a recipe's folder, or of its first one if it has no such."""
     own = models / f"seed-{seed}"
     return own if own.is_dir() else min(models.glob("seed-*"), key=_seed)
 

@@ -21,7 +21,8 @@ from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.fitting import fit
-from pipeline_lib.training.preparation import Material, of_seed, parameter_counts
+from pipeline_lib.training.material import Material, of_seed
+from pipeline_lib.training.preparation import parameter_counts
 
 MODEL, RECORD = "model", "record"
 """What a seed's work leaves in its folder."""

@@ -13,7 +13,7 @@ from tiny_models import named
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.publishing import tree_sha256
 from pipeline_lib.training import seeds as module
-from pipeline_lib.training.preparation import Material
+from pipeline_lib.training.material import Material
 from pipeline_lib.training.seeds import curves, description, side_by_side, train_seeds
 
 SHORT = {"max_epochs": 2, "validate_every_updates": "epoch"}
