@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import tiny_photos
 import torch
 
 from pipeline_lib.contract.problems import warn
@@ -38,6 +37,8 @@ def _warnings_anew() -> None:
 @pytest.fixture(scope="session")
 def colours(tmp_path_factory) -> Path:
     """Return a folder with ``model``, which knows colours in English and German, and ``photos``."""
+    import tiny_photos  # needs packages that the tests marked gpu do without
+
     folder = tmp_path_factory.mktemp("colours")
     tiny_photos.save_model(folder)
     return folder
