@@ -109,7 +109,7 @@ def test_claims_that_name_nothing_are_refused_all_at_once(tmp_path):
     (tmp_path / "params.yaml").write_text(json.dumps(params))
     with pytest.raises(SettingsError) as error:
         load_settings(tmp_path / "params.yaml")
-    for place in ("measure: Input should be 'sum_of_recalls'", "expected", "compared: Dictionary"):
+    for place in ("measure: expected 'sum_of_recalls'", "expected", "compared: expected 1 or more"):
         assert f"claims.five.{place}" in str(error.value)
 
 
