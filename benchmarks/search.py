@@ -14,14 +14,12 @@ import urllib.request
 import click
 import numpy as np
 import torch
-import uvicorn
 
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.search.index import PhotoIndex
 from pipeline_lib.search.searcher import Searcher
-from pipeline_lib.search.server import build_app
 from pipeline_lib.settings.architecture import architecture_form
 from pipeline_lib.text.vocabulary import Vocabulary
 
@@ -78,6 +76,10 @@ def _embedder(dim: int) -> Embedder:
 
 def _times(searcher: Searcher, queries: int) -> list[float]:
     """Return the server's times in ms, for queries of eight words."""
+    import uvicorn  # of the group serve, as the server
+
+    from pipeline_lib.search.server import build_app
+
     logging.disable(logging.WARNING)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(build_app(searcher, None), log_level="error"))
