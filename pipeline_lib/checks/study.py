@@ -8,6 +8,7 @@ from pipeline_lib.checks.data import Data, is_drawn, known_data
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
 from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest
 from pipeline_lib.settings.study import Settings
@@ -105,7 +106,19 @@ class _Check:
             data = self.data.get(recipe.dataset)
             if data and self.split in data.photos:
                 yield from self._pool_problems(recipe, data)
+            yield from self._crop_problems(where, recipe)
             yield from self._feature_problems(where, recipe)
+
+    def _crop_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Crops that a recipe chooses among, and an extractor does not keep side by side."""
+        extractor = self.settings.extractors.get(recipe.features)
+        wanted = getattr(recipe, "image_crops", None)
+        made = TRANSFORMS[extractor.transform].vectors if extractor else wanted
+        if wanted is not None and wanted != made:
+            yield (
+                f"{where}.image_crops: expected {made}, as many as {recipe.features} keeps of an "
+                f"image by transform {extractor.transform}, found {wanted}"
+            )
 
     def _pool_problems(self, recipe: Recipe, data: Data) -> Iterator[str]:
         for language in recipe.languages:

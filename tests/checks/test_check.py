@@ -154,6 +154,10 @@ PROBLEMS = {
         }),
         "lexicons.a.test: x/u is not there",
     ),
+    "features of one crop": (
+        lambda: change("extractors", "mine_lite0", "transform", to="squash"),
+        "recipes.mine.image_crops: expected 1, as many as mine_lite0 keeps of an image",
+    ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),
         "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",
