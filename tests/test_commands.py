@@ -7,7 +7,6 @@ and prints is real and only the training is not.
 
 import ast
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from dvc.utils.serialize import modify_yaml
 from ruamel.yaml import YAML
+from shell import run
 
 from benchmarks.faults import RECOVERY
 
@@ -104,23 +104,6 @@ def world(project):
     """Return the stand-in of world with the parameters and results that were committed."""
     run("git restore .", project)
     return project
-
-
-def run(command, folder):
-    """Run a command as a user types it, with the packages of this process; return its output."""
-    scripts = Path(sys.executable).parent
-    names = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
-    environment = {**os.environ, **dict.fromkeys(names, "test"), "COLUMNS": "120"}
-    environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
-    done = subprocess.run(
-        ["bash", "-c", command.replace("uv run ", "")],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def values(folder, name="params.yaml"):
