@@ -1,29 +1,28 @@
 """Pin what our dependencies depend on, and list the licences: ``python .ci/dependencies.py``.
 
-Reads the packages of this environment, made anew with the newest versions that one wants to use.
+Reads the packages of this environment, made anew with the newest versions that one wants to use,
+of all groups: ``uv sync --all-groups``.
 Writes ``constraint-dependencies`` of pyproject.toml and docs/licences.md.
 """
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-
-INSTALLED = ("main", "dev")
-"""Groups that ``uv sync`` installs."""
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT, PAGE = ROOT / "pyproject.toml", ROOT / "docs/licences.md"
 
 HEADER = """# Licences of dependencies
 
-Every package that `uv sync` installs, with what it depends on; `uv run python .ci/dependencies.py`
-writes this page. The optional groups are in `pyproject.toml`. Polyview is under the Apache License
-2.0, and distributes none of them.
+Every package that Polyview names, with what it depends on; `uv run python .ci/dependencies.py`
+writes this page. Those needed by main and dev are what `uv sync` installs; the other groups are
+optional. Polyview is under the Apache License 2.0, and distributes none of them.
 
 | package | version | needed by | licence |
 |---|---|---|---|
@@ -35,6 +34,12 @@ def requirements() -> dict[str, list[Requirement]]:
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
     groups = {"main": project["project"]["dependencies"], **project["dependency-groups"]}
     return {group: [Requirement(line) for line in lines] for group, lines in groups.items()}
+
+
+def oldest_python() -> str:
+    """Return the oldest Python that pyproject.toml admits, such as 3.11.0."""
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
+    return project["requires-python"].removeprefix(">=") + ".0"
 
 
 def closure(direct: dict[str, list[Requirement]]) -> dict[str, tuple[Distribution, str]]:
@@ -79,6 +84,18 @@ def pins(
     return [f"{name}=={found[name][0].version.partition('+')[0]}" for name in others]
 
 
+def too_new(found: dict[str, tuple[Distribution, str]], python: str) -> list[str]:
+    """Return the packages that do not run on ``python``, the oldest that Polyview supports.
+
+    uv resolves for every Python of ``requires-python``: one of these leaves it without a solution.
+    """
+    return [
+        f"{name} {package.version} needs Python {package.metadata['Requires-Python']}"
+        for name, (package, _) in sorted(found.items())
+        if python not in SpecifierSet(package.metadata["Requires-Python"] or "")
+    ]
+
+
 def licence(package: Distribution) -> str:
     """Return the licence that a package names: as an expression, by classifiers, or in words."""
     about = package.metadata
@@ -91,19 +108,32 @@ def licence(package: Distribution) -> str:
     return about.get("License-Expression") or ", ".join(classified) or " ".join(stated[:1]) or "?"
 
 
+def _kept(old: list[str], found: Iterable[str], name: str) -> list[str]:
+    """Return the lines of packages of groups that are not installed here, as they stand."""
+    names = [(line, re.match(name, line)) for line in old]
+    return [line for line, match in names if match and match[1] not in found]
+
+
 def main() -> None:
-    """Write both."""
+    """Write both; what belongs to groups that are not installed stays as it stands."""
     direct = requirements()
-    found = closure({group: direct[group] for group in INSTALLED})
-    listed = "".join(f'    "{pin}",\n' for pin in pins(found, direct))
-    text = PROJECT.read_text(encoding="utf-8")
+    found = closure(direct)
+    if unfit := too_new(found, oldest_python()):
+        raise SystemExit("Choose older versions: " + "; ".join(unfit))
+    text, page = PROJECT.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8")
     pattern = r"(?<=constraint-dependencies = \[\n)[^\]]*(?=\])"
-    PROJECT.write_text(re.sub(pattern, listed, text), encoding="utf-8")
-    rows = "".join(
+    old = re.search(pattern, text)[0].splitlines(keepends=True)
+    lines = [f'    "{pin}",\n' for pin in pins(found, direct)]
+    lines += _kept(old, found, r'\s*"([^=]+)==')
+    PROJECT.write_text(re.sub(pattern, "".join(sorted(lines)), text), encoding="utf-8")
+    rows = [
         f"| {name} | {package.version.partition('+')[0]} | {group} | {licence(package)[:80]} |\n"
-        for name, (package, group) in sorted(found.items())
+        for name, (package, group) in found.items()
+    ]
+    rows += _kept(
+        page.partition("|---|---|---|---|\n")[2].splitlines(keepends=True), found, r"\| (\S+) \|"
     )
-    PAGE.write_text(HEADER + rows, encoding="utf-8")
+    PAGE.write_text(HEADER + "".join(sorted(rows)), encoding="utf-8")
 
 
 if __name__ == "__main__":

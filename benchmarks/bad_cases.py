@@ -16,6 +16,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -32,6 +35,7 @@ from safetensors.torch import save_file
 from benchmarks.bad_inputs import Case, for_seconds, outcome
 from pipeline_lib import publishing
 from pipeline_lib.checks.study import check_study
+from pipeline_lib.cli.main import main as polyview
 from pipeline_lib.contract.features import Features, read_features, write_features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
@@ -41,13 +45,20 @@ from pipeline_lib.corpora.bitext import read_bitext
 from pipeline_lib.corpora.coco import read_coco
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.table import COLUMNS, read_captions_table, table_corpus
+from pipeline_lib.export.vectors import embed_table, parts
 from pipeline_lib.images.batches import FeatureStore
 from pipeline_lib.images.decoding import decode
+from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace, read_weights
 from pipeline_lib.models.preprocessing import Preprocessing
+from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.publishing import publish
+from pipeline_lib.search.captions import kept_vectors
+from pipeline_lib.search.index import read_rows, write_rows
 from pipeline_lib.settings.architecture import architecture_form
 from pipeline_lib.settings.study import load_settings
+from pipeline_lib.synthesis.engines import Engine
+from pipeline_lib.synthesis.translate import translate_sentences
 from pipeline_lib.text.vocabulary import Vocabulary
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 
@@ -511,8 +522,8 @@ def _limit(folder: Path, flags: int) -> None:
 
 
 def _write_store(path: Path) -> None:
-    store = FeatureStore(path.parent, [bytes(32)] * 2, 2, 200_000)
-    store.write(0, 0, np.ones((1, 200_000), np.float32))
+    store = FeatureStore(path.parent, [bytes(32)] * 2, 1, 2, 200_000)
+    store.write(0, np.ones((1, 200_000), "<f4").tobytes(), bytes(32))
 
 
 def _write_folder(path: Path) -> None:
@@ -530,10 +541,70 @@ BIG = Features(
     np.array([f"d:{n}" for n in range(999)], object), np.ones((999, 300), np.float32), {}
 )
 
+NOISE = [random.Random(n).randbytes(200).hex() for n in range(2500)]
+"""Text that no form of file makes smaller."""
+
 MANY_ROWS = pd.DataFrame(
     {"image_id": [f"d:{n}" for n in range(2500)], "dataset": "d", "split": "train",
-     "path": [random.Random(n).randbytes(200).hex() for n in range(2500)]}
+     "path": NOISE}
 )  # fmt: skip
+
+CAPTIONS = [
+    (f"{split}.png", split, "en", "caption", str(number), f"a {60 * 'dog '}", "")
+    for split in ("train", "val", "test")
+    for number in range(500)
+]
+"""Of a study that does not fit on the small disk."""
+
+
+def _write_new_study(path: Path) -> None:
+    root = path.parent.parent / "checkout"
+    (root / "photos").mkdir(parents=True)
+    for number, split in enumerate(("train", "val", "test")):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(root / f"photos/{split}.png")
+    (root / "captions.tsv").write_text("".join("\t".join(r) + "\n" for r in (COLUMNS, *CAPTIONS)))
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        (root / name).symlink_to(ROOT / name)
+    (root / ".dvc").symlink_to(ROOT / ".dvc")
+    (root / "studies").symlink_to(path.parent)
+    os.chdir(root)
+    given = ["new", path.name, "--captions", "captions.tsv", "--images", "photos", "--traceback"]
+    polyview.main(given, standalone_mode=False)
+
+
+def _small_embedder(path: Path) -> Embedder:
+    folder = path.parent.parent / "model"
+    _save_model(folder)
+    return Embedder.load(folder)
+
+
+def _write_vectors(path: Path) -> None:
+    table = path.parent.parent / "sentences.csv"
+    table.write_text("language,text\n" + "".join(f"en,{text}\n" for text in NOISE))
+    embed_table(_small_embedder(path), table, None, path)
+
+
+def _write_index(path: Path, count: int = 2500) -> None:
+    rows = {
+        f"{n}.jpg": (n, n, text, "", np.ones(4, np.float32)) for n, text in enumerate(NOISE[:count])
+    }
+    write_rows(rows, 4, "", path)
+
+
+def _write_learnt_captions(path: Path) -> None:
+    embedder = SimpleNamespace(embed_sentences=lambda texts, _: np.ones((len(texts), 64)))
+    kept_vectors(embedder, {"en": NOISE}, path)
+
+
+def _write_translations(path: Path) -> None:
+    hypothesis = Hypothesis(400 * "x", 0.0, 0.0)
+    engine = Engine({}, lambda texts: [[hypothesis] for _ in texts], lambda texts: None, {})
+    path.mkdir()
+    try:
+        translate_sentences(engine, None, NOISE, path, "x")
+    finally:
+        rmtree(path)
+
 
 WRITERS: dict[str, Callable[[Path], object]] = {
     "a table": lambda path: write_images(MANY_ROWS, path),
@@ -546,6 +617,11 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "the report's page": _write_text,
     "a report": lambda path: write_report({"a": "x" * 10**6}, path),
     "unfinished features": _write_store,
+    "unfinished translations": _write_translations,
+    "a new study": _write_new_study,
+    "an index of photos": _write_index,
+    "vectors for others": _write_vectors,
+    "vectors of learnt captions": _write_learnt_captions,
 }  # fmt: skip
 
 
@@ -562,22 +638,26 @@ def _on_disk(write: Callable[[Path], object], flags: int, folder: Path) -> None:
     try:
         write(disk / "artefact")
     finally:
-        left = [path.name for path in disk.iterdir() if path.suffix not in (".f32", ".sha256")]
-        if left:
-            raise AssertionError(f"left on the disk: {left}")
+        _nothing_is_left(disk)
+
+
+def _nothing_is_left(disk: Path) -> None:
+    left = [path.name for path in disk.iterdir() if path.suffix not in (".f32", ".sha256")]
+    if left:
+        raise AssertionError(f"left on the disk: {left}")
 
 
 def _with_error(write: Callable[[Path], object], folder: Path) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
+    disk = folder / "disk"
+    disk.mkdir()
     publishing.os.fsync = fail
     try:
-        write(folder / "artefact")
+        write(disk / "artefact")
     finally:
-        left = [path.name for path in folder.iterdir() if "artefact" in path.name]
-        if left:
-            raise AssertionError(f"left on the disk: {left}")
+        _nothing_is_left(disk)
 
 
 def _disk_cases() -> Iterator[Case]:
@@ -672,11 +752,9 @@ def _fuzzed(
 
 
 def _bytes_of(artefact: Artefact) -> list[bytes]:
-    path = Path(f"/tmp/.polyview-seed-{os.getpid()}")
-    artefact[0](path)
-    content = path.read_bytes()
-    path.unlink()
-    return [content]
+    with TemporaryDirectory() as folder:
+        artefact[0](Path(folder) / "x")
+        return [(Path(folder) / "x").read_bytes()]
 
 
 def _read_bytes(artefact: Artefact, content: bytes, folder: Path) -> None:
@@ -684,20 +762,80 @@ def _read_bytes(artefact: Artefact, content: bytes, folder: Path) -> None:
     artefact[1](folder / "x")
 
 
-def _mutation_cases(seconds: float) -> Iterator[Case]:
+Fuzzed = tuple[list[bytes], Callable[[bytes, Path], object]]
+"""Whole files, and what reads changed ones."""
+
+
+def _readers() -> dict[str, list[Fuzzed]]:
+    """Return what is fuzzed, by the form of its files."""
     table = ["\t".join(row) for row in (COLUMNS, ROW, _row(position="1"))]
-    for name, seeds, read in (
-        *((form, [_photo(form)], read_photo) for form in FORMS),
-        *((n, _bytes_of(a), partial(_read_bytes, a)) for n, a in (ARTEFACTS | UNSEALED).items()),
-        ("YAML", [_yaml(PARAMS)], read_params),
-        ("TSV", [("\n".join(table) + "\n").encode()], read_own),
-    ):
-        run = partial(_fuzzed, seeds, read, seconds)
-        yield Case("mutated", name, run, may_pass=True)
+    artefacts = {
+        name: (_bytes_of(artefact), partial(_read_bytes, artefact))
+        for name, artefact in (ARTEFACTS | UNSEALED).items()
+    }
+    of_form = {
+        form: [made for name, made in artefacts.items() if name.startswith(names)]
+        for form, names in {
+            "Parquet": ("Parquet",),
+            "HDF5": ("HDF5", "word vectors"),
+            "safetensors": ("safetensors",),
+            "checkpoints": ("checkpoint",),
+        }.items()
+    }
+    sentences = pd.DataFrame({"language": ["en", "de"] * 9, "text": ["a dog", "Hund"] * 9})
+    whole = {"parquet": sentences.to_parquet(), "tsv": sentences.to_csv(sep="\t").encode()}
+    embedded = {
+        form: ([content], partial(_read_sentences, form)) for form, content in whole.items()
+    }
+    of_form["Parquet"] += [embedded["parquet"], (_index_file(), _read_index)]
+    return {
+        "images": [([_photo(form)], read_photo) for form in FORMS],
+        **of_form,
+        "YAML": [([_yaml(PARAMS)], read_params)],
+        "TSV": [embedded["tsv"]]
+        + [(["\n".join([*table, ""]).encode()], read) for read in (read_own, _read_raw)],
+    }
+
+
+def _read_raw(content: bytes, folder: Path) -> None:
+    """Read a complete table of these bytes, as the stage ``captions`` does."""
+    (folder / "images").mkdir(exist_ok=True)
+    Image.new("RGB", (8, 8)).save(folder / "images/a.jpg")
+    (folder / "captions.tsv").write_bytes(content)
+    read_captions_table(folder, "own")
+
+
+def _read_sentences(form: str, content: bytes, folder: Path) -> None:
+    """Read sentences to embed from a table of these bytes."""
+    path = folder / f"table.{form}"
+    path.write_bytes(content)
+    for part in parts(path):
+        part.to_pylist()
+
+
+def _index_file() -> list[bytes]:
+    with TemporaryDirectory() as folder:
+        _write_index(Path(folder) / "x", 20)
+        return [(Path(folder) / "x").read_bytes()]
+
+
+def _read_index(content: bytes, folder: Path) -> None:
+    """Read an index of these bytes, of which no changed vector may pass."""
+    (folder / "x").write_bytes(content)
+    rows = read_rows(folder / "x", 4, "")
+    if any(row[4] is None or list(row[4]) != [1, 1, 1, 1] for row in rows.values()):
+        raise AssertionError("a changed vector")
+
+
+def _mutation_cases(minutes: float) -> Iterator[Case]:
+    for form, fuzzed in _readers().items():
+        for number, (seeds, read) in enumerate(fuzzed):
+            run = partial(_fuzzed, seeds, read, 60 * minutes / len(fuzzed))
+            yield Case(f"mutated: {form}", f"{form} {number}", run, may_pass=True)
 
 
 def all_cases(minutes: float) -> Iterator[Case]:
-    """Yield all bad inputs; readers are given mutated files for so many minutes in all."""
+    """Yield all bad inputs; mutated files of each form are read for so many minutes."""
     yield from _params_cases()
     yield from _table_cases()
     yield from _photo_cases()
@@ -705,4 +843,4 @@ def all_cases(minutes: float) -> Iterator[Case]:
     yield from _artefact_cases()
     yield from _disk_cases()
     yield from _hypothesis_cases()
-    yield from _mutation_cases(60 * minutes / (len(FORMS) + len(ARTEFACTS) + len(UNSEALED) + 2))
+    yield from _mutation_cases(minutes)

@@ -134,7 +134,7 @@ def ten_crop(
 def decoding(device: torch.device, sizes: Sizes, seconds: float) -> Row:
     """Decode JPEGs and cut their ten crops, on all cores, as extraction does ahead of the CNN."""
     from benchmarks.photos import draw_photos
-    from pipeline_lib.images.batches import load_batches
+    from pipeline_lib.images.batches import load_batch
     from pipeline_lib.images.decoding import decode
     from pipeline_lib.images.transforms import TRANSFORMS
 
@@ -146,13 +146,11 @@ def decoding(device: torch.device, sizes: Sizes, seconds: float) -> Row:
 
     with tempfile.TemporaryDirectory() as folder:
         paths = draw_photos(Path(folder) / "photos", max(PHOTOS, 2 * batch))
-        batches = dict(enumerate(paths[i : i + batch] for i in range(0, len(paths), batch)))
+        batches = [paths[i : i + batch] for i in range(0, len(paths), batch)]
 
         def work() -> int:
-            return sum(
-                len(batches[loaded.index])
-                for loaded in load_batches(batches, (batch, CROPS, crop, crop, 3), read)
-            )
+            shape = (batch, CROPS, crop, crop, 3)
+            return sum(load_batch(some, shape, read).count for some in batches)
 
         found = rates(torch.device("cpu"), work, seconds)
     cores = len(os.sched_getaffinity(0))
@@ -164,9 +162,9 @@ def training(
 ) -> Row:
     """Train a recipe at its paper's sizes on captions of Flickr8k's lengths."""
     from benchmarks.flops import of_update
-    from benchmarks.training import Training, load_recipes
+    from benchmarks.training import Training, load_recipe
 
-    recipe = load_recipes(precision=precision, **sizes.recipe)[family]
+    recipe = load_recipe(family, precision=precision, **sizes.recipe)
     update = Training(recipe, device)
     captions: list[int] = []
     flops = sum(

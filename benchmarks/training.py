@@ -24,8 +24,10 @@ from benchmarks.plain_training import PlainTraining
 from pipeline_lib.settings.recipes import Recipe, make_recipe
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
+from pipeline_lib.training import ranks
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.objectives import build_objective
+from pipeline_lib.training.optimization import make_optimizer
 from pipeline_lib.training.preparation import new_learner
 
 IMAGES, PER_IMAGE, WORDS, FEATURE_DIM = 5644, 5, 2859, 1280
@@ -54,6 +56,7 @@ RECIPES = {
     "MULE": {"paper": "kim2020", **MULE},
     "AME": {"paper": "mohammadshahi2019", **ALIGNED},
     "AME, asymmetric": {"paper": "mohammadshahi2019", **ALIGNED, **ORDER},
+    "Polyview, f32": {"paper": "polyview", "image_crops": 1, "text_photos": 0},
 }
 """Of each family its headline row; in bf16 where nothing else is said."""
 
@@ -69,8 +72,11 @@ class Training:
         self.model, self.objective = learner.space, build_objective(learner, examples, seed=1)
         self.taken = [0] * len(self.objective.tasks)
         self.tuned = [p for p in learner.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.Adam(self.tuned, lr=recipe.learning_rate, fused=True)
-        for reader in self.model.sentence_encoder.recurrent.values():
+        self.optimizer = make_optimizer(recipe, learner)
+        for group in self.optimizer.param_groups:
+            group["lr"] = recipe.learning_rate
+        encoder = self.model.sentence_encoder
+        for reader in getattr(encoder, "recurrent", {"all": encoder}).values():
             reader.register_forward_pre_hook(lambda *call: self.read.append(call))
 
     def __call__(self) -> int:
@@ -81,20 +87,27 @@ class Training:
         task = self.objective.tasks[number]
         self.optimizer.zero_grad()
         task.loss(self.model, task.stream[self.taken[number]]).backward()
+        ranks.sum_gradients(self.tuned)  # benchmarks.scale has several
         if self.recipe.clip_norm != "none":
             torch.nn.utils.clip_grad_norm_(self.tuned, self.recipe.clip_norm)
         self.optimizer.step()
         self.taken[number] += 1
         self.update += 1
         self.objective.after_update(self.model, self.update, {})
-        return sum(len(lengths) for _, (_, _, lengths) in self.read)
+        return sum(_captions(inputs) for _, inputs in self.read)
 
     def encode(self) -> None:
-        """Run words and recurrent layers alone, there and back, on what the last update read."""
+        """Run words and sentence encoder alone, there and back, on what the last update read."""
         self.optimizer.zero_grad()
         for reader, inputs in tuple(self.read):
             states = reader(*inputs)
             states.backward(torch.ones_like(states))
+
+
+def _captions(inputs: tuple[object, ...]) -> int:
+    """Return of how many captions an encoder was given the lengths."""
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    return next(len(each) for each in tensors if each.dim() == 1)
 
 
 @click.command(help=__doc__)
@@ -118,13 +131,15 @@ def main(captions: int, rounds: int) -> None:
     report({name: statistics.median(of) for name, of in rates.items()}, shares)
 
 
-def load_recipes(**changes: object) -> dict[str, Recipe]:
-    """Return the recipes of :data:`RECIPES` at their papers' sizes, with some keys changed."""
-    papers = load_settings(PARAMS).papers
-    return {
-        name: make_recipe(papers[row["paper"]] | ROW | row | changes)
-        for name, row in RECIPES.items()
-    }
+def load_recipes() -> dict[str, Recipe]:
+    """Return the recipes of :data:`RECIPES` at their papers' sizes."""
+    return {name: load_recipe(name) for name in RECIPES}
+
+
+def load_recipe(name: str, **changes: object) -> Recipe:
+    """Return one of them, with some keys changed."""
+    row = RECIPES[name]
+    return make_recipe(load_settings(PARAMS).papers[row["paper"]] | ROW | row | changes)
 
 
 def measure(

@@ -4,6 +4,8 @@
     The typed view of params.yaml, the schemas of what passes between stages, atomic output, what
     the code of each stage does, stages that start at once and say how far the run is, errors as
     messages.
+``forks``, ``scheduling``
+    Work on all cores; work in shards, on this process or on a cluster.
 ``device``, ``arithmetic``, ``exact``
     Where torch runs and in which numbers; numbers that are the same on every machine, in torch and
     in numpy.

@@ -42,6 +42,8 @@ DISK = {
     errno.ENOENT: "not found. Run dvc repro, which makes what a stage needs, or mend the path",
     errno.ENOTDIR: "expected a folder, found a file. Move it away",
     errno.EISDIR: "expected a file, found a folder. Move it away",
+    errno.ENAMETOOLONG: "the name is too long for this file system. Take a shorter one",
+    errno.ELOOP: "a link that leads back to itself. Remove it",
     errno.EMFILE: "too many files are open. Raise the limit: ulimit -n 4096",
     errno.ENOMEM: "the memory of this machine is used up",
 }

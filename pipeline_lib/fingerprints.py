@@ -6,9 +6,11 @@ docstrings and layout do not change.
 """
 
 import ast
+import gc
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -46,10 +48,23 @@ def fingerprints(
     Raises:
         ValueError: A module has a relative import, which is not followed.
     """
-    modules = imported_closure(starts, root, left_out)
-    templates = {file for module in modules for file in module.parent.glob("templates/*")}
-    files = sorted(modules | templates)
-    return "".join(f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in files)
+    with _no_collection():
+        modules = imported_closure(starts, root, left_out)
+        templates = {file for module in modules for file in module.parent.glob("templates/*")}
+        files = sorted(modules | templates)
+        return "".join(f"{_digest(path)}  {path.relative_to(root).as_posix()}\n" for path in files)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Look for no garbage within the block: syntax trees are none, and are many objects."""
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if before:
+            gc.enable()
 
 
 def imported_closure(
@@ -68,9 +83,17 @@ def imported_closure(
 @cache
 def imported_files(path: Path, root: Path) -> frozenset[Path]:
     """Return the files under ``root`` that a module imports, wherever in it the import stands."""
-    names = {name for node in ast.walk(_parsed(path)) for name in _imported_names(node, path)}
+    names = {name for each in _statements(_parsed(path)) for name in _imported_names(each, path)}
     files = (root.joinpath(*name.split(".")).with_suffix(".py") for name in names)
     return frozenset(file for file in files if file.is_file())
+
+
+def _statements(block: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements within a block at any depth: imports stand nowhere else."""
+    for parts in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for statement in getattr(block, parts, ()):
+            yield statement
+            yield from _statements(statement)
 
 
 def _imported_names(node: ast.AST, path: Path) -> Iterator[str]:
@@ -93,6 +116,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(json.dumps(_meaning(_parsed(path))).encode()).hexdigest()
 
 
+@cache
 def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
@@ -103,8 +127,9 @@ def _meaning(node: object) -> object:
         return [_meaning(item) for item in node if not _is_text(item)]
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = [(name, value) for name, value in ast.iter_fields(node) if value not in (None, [])]
-    return [type(node).__name__, *([name, _meaning(value)] for name, value in fields)]
+    fields = ((name, getattr(node, name, None)) for name in node._fields)
+    given = [[name, _meaning(value)] for name, value in fields if value is not None and value != []]
+    return [type(node).__name__, *given]
 
 
 def _is_text(statement: object) -> bool:

@@ -24,9 +24,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_most_cores = sys.maxsize
+
+
 def cores() -> int:
     """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    return min(len(os.sched_getaffinity(0)), _most_cores)
+
+
+def use_cores(most: int) -> None:
+    """Use so many cores from now on, or as many as there are if that is less."""
+    global _most_cores
+    _most_cores = most
+    if torch := sys.modules.get("torch"):
+        torch.set_num_threads(cores())
 
 
 def on_all_cores(

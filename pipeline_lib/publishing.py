@@ -19,14 +19,17 @@ each stage keeps a copy of the lock before DVC writes it anew: docs/start.md, "A
 """
 
 import errno
+import fcntl
+import glob
 import hashlib
 import json
 import os
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pipeline_lib.fingerprints import stage_code
@@ -43,8 +46,9 @@ def publish(path: Path) -> Iterator[Path]:
 
     The caller creates a file or a folder at the yielded path. Everything is flushed to disk before
     the rename, so ``path`` is either the complete new artefact or what it was before. If the block
-    raises, the temporary is removed; after ``kill -9`` the next call removes it. Files and folders
-    get the permissions of the umask, whatever wrote them.
+    raises, the temporary is removed; after ``kill -9`` the next call removes it. Of several
+    processes at once each writes its own, and the last one stays. Files and folders get the
+    permissions of the umask, whatever wrote them.
     """
     _keep_lock()
     with _replace(Path(path)) as temporary:
@@ -144,11 +148,19 @@ def _drop_recorded_work() -> None:
     for marker in markers:
         outputs = stages.get(marker.parent.parent.name, {}).get("outs", [])
         recorded = {output["path"]: output.get("md5") for output in outputs}
-        published = json.loads(marker.read_text(encoding="utf-8"))
+        published = _published(marker)
         # A lock from before may name the same outputs, of other code.
         written_since = _KEPT_LOCK.stat().st_mtime_ns > marker.stat().st_mtime_ns
         if written_since and published.items() <= recorded.items():
             _drop(marker.parent)
+
+
+def _published(marker: Path) -> dict[str, str]:
+    """Return the digests of a marker; none if it is damaged: then its work is done anew."""
+    try:
+        return {**json.loads(marker.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError):
+        return {}
 
 
 def _drop(folder: Path) -> None:
@@ -168,23 +180,76 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _replace(path: Path) -> Iterator[Path]:
-    temporary = path.with_name(f".{path.name}.partial")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove(temporary)
+def own_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside a path, which no other process touches, to write there first.
+
+    It is removed at the end, if it is still there; those of killed processes are removed now.
+
+    Raises:
+        OSError: Names the path, whatever of the folder could not be written.
+    """
     try:
-        yield temporary
-        _flush(temporary)
-        if path.is_dir():  # os.replace cannot replace a folder that has content
-            _remove(path)
-        os.replace(temporary, path)
-        _fsync(path.parent)
+        with ExitStack() as own:
+            yield _new_folder(path, own)
     except BaseException as error:
-        with suppress(OSError):  # a disk that cannot be written
-            _remove(temporary)
         if number := _disk_failure(error, path.parent):
             raise OSError(number, os.strerror(number), str(path)) from error
         raise
+
+
+@contextmanager
+def _replace(path: Path) -> Iterator[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with own_folder(path) as folder:
+        temporary = folder / path.name
+        yield temporary
+        flush(temporary)
+        _move(temporary, path, folder / "replaced")
+        _fsync(path.parent)
+
+
+def _new_folder(path: Path, own: ExitStack) -> Path:
+    prefix = f".{path.name}.partial-"
+    with _locked(path.parent, fcntl.LOCK_EX):  # until the new folder is locked
+        for left in path.parent.glob(f"{glob.escape(prefix)}*"):
+            with suppress(OSError), _locked(left, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                _remove(left)
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=path.parent))
+        own.enter_context(_locked(folder, fcntl.LOCK_EX))
+    own.push(lambda *_: _discard(folder))
+    return folder
+
+
+def _discard(path: Path) -> None:
+    with suppress(OSError):  # a disk that cannot be written
+        _remove(path)
+
+
+@contextmanager
+def _locked(folder: Path, how: int) -> Iterator[None]:
+    """Lock a folder until the end of the block, or of the process that is killed in it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, how)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _move(source: Path, target: Path, aside: Path) -> None:
+    """Rename a file or a folder onto what may be there; os.replace leaves a folder with content."""
+    while True:
+        if target.is_dir() or source.is_dir():
+            with suppress(FileNotFoundError):
+                os.rename(target, aside)
+            _remove(aside)
+        try:
+            os.replace(source, target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):  # another process was faster
+                raise
+        else:
+            return
 
 
 _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES)
@@ -199,10 +264,13 @@ def _disk_failure(error: BaseException, folder: Path) -> int:
     known = [number for number in numbers if number in _DISK_FAILURES]
     if known:
         return known[0]
-    if "PytorchStreamWriter" in str(error) or "inline_container" in str(error):  # torch.save
+    if any(said in str(error) for said in _WITHOUT_NUMBER):
         return errno.ENOSPC if os.statvfs(folder).f_bavail < _FULL_BLOCKS else errno.EIO
     return 0
 
+
+_WITHOUT_NUMBER = ("PytorchStreamWriter", "inline_container", " requested and ")
+"""What torch.save and np.save say where they could not write."""
 
 _FULL_BLOCKS = 256
 """Of a disk with fewer free blocks (a MiB) we say that it is full."""
@@ -213,12 +281,15 @@ def _md5(path: Path) -> str:
         return hashlib.file_digest(file, "md5").hexdigest()
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, with the permissions of the umask."""
     if not path.exists():
         raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
     mask = os.umask(0)
     os.umask(mask)
     for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        if item.is_symlink():  # what it leads to is not ours
+            continue
         item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
         _fsync(item)
 

@@ -12,10 +12,10 @@ from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.evaluated import Evaluated
+from pipeline_lib.evaluation.reports import reports
 from pipeline_lib.evaluation.retrieval.hits import image_hits
 from pipeline_lib.evaluation.retrieval.queries import query_table
 from pipeline_lib.evaluation.similarity.sts import read_scored_pairs
-from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.study import load_settings
@@ -29,11 +29,11 @@ def main(name: str) -> None:
     run = _evaluated(name)
     queries = query_table(run.ranked, run.scores)
     write_queries(queries, Path(f"data/queries/{name}.parquet"))
-    reports = {task: report(run) for task, report in TASKS.items()}
+    made = reports(run, name)
     with publish(Path(f"metrics/reports/recipes/{name}/scores")) as folder:
         folder.mkdir()
         image_hits(queries).to_csv(folder / "hits.csv", index=False)
-        for task, report in reports.items():
+        for task, report in made.items():
             write_report(report, folder / f"{task}.json")
 
 

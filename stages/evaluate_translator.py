@@ -1,5 +1,6 @@
 """Score a translator on the validation and test sentences of its data set; list its n best."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,8 +10,9 @@ from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.reranking.nbest import write_nbest
-from pipeline_lib.models.translator import Translator
+from pipeline_lib.models.translator import Translator, searching
 from pipeline_lib.publishing import publish
+from pipeline_lib.scheduling.each import open_workers
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import protected_images, without_images
@@ -32,19 +34,21 @@ def main(name: str) -> None:
     home = Path(f"data/translators/{name}")
     translator = Translator.load(home).to_best_device()
     tokenize = build_tokenizer(target, **settings.tokenizers[target].model_dump())
-    with publish(Path(f"data/nbest/{name}")) as folder:
-        folder.mkdir()
-        for split in SPLITS:
-            rows = pairs[pairs["split"] == split]
-            lists = nbest_lists(translator, rows["source"].tolist(), tokenize)
-            write_nbest(lists, folder / f"{split}.nbest")
-            ids = rows[["source_id", "target_id", "image_id"]]
-            ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
-    training = read_report(home / "training.json")
     images = read_images(Path(f"data/images/{recipe.exclude_images}.parquet"))
     excluded = read_pairs(Path(f"data/pairs/{recipe.exclude_pairs}.parquet"))
     unseen = without_images(pairs, protected_images(images, excluded))
-    quality = measure(translator, unseen, **settings.evaluations.retrieval.bootstrap)
+    load = partial(searching, home)
+    with open_workers(load, len(pairs), unit="batches", label=name) as each:
+        with publish(Path(f"data/nbest/{name}")) as folder:
+            folder.mkdir()
+            for split in SPLITS:
+                rows = pairs[pairs["split"] == split]
+                lists = nbest_lists(translator, rows["source"].tolist(), tokenize, each)
+                write_nbest(lists, folder / f"{split}.nbest")
+                ids = rows[["source_id", "target_id", "image_id"]]
+                ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False)
+        quality = measure(translator, unseen, each, **settings.evaluations.retrieval.bootstrap)
+    training = read_report(home / "training.json")
     write_report({**training, "quality": quality}, Path(f"metrics/reports/translators/{name}.json"))
 
 

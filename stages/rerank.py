@@ -4,10 +4,9 @@ import csv
 from pathlib import Path
 
 import click
-import pandas as pd
 
 from pipeline_lib.contract.features import read_features
-from pipeline_lib.contract.reports import write_report
+from pipeline_lib.contract.reports import read_rows, write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
@@ -41,7 +40,7 @@ def main(name: str) -> None:
     found = {}
     for split in ("val", "test"):
         lists = read_nbest(folder / f"{split}.nbest")
-        rows = pd.read_csv(folder / f"{split}.tsv", sep="\t")
+        rows = read_rows(folder / f"{split}.tsv", sep="\t")
         if "image" in chosen.similarities:
             lists, rows = with_images(lists, rows, set(features.image_ids))
         found[split] = (

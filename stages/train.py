@@ -15,11 +15,13 @@ from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folders
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.study import Settings, load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.examples import join_features
+from pipeline_lib.training.launch import in_ranks
 from pipeline_lib.training.material import Material
-from pipeline_lib.training.seeds import curves, description, train_seeds
+from pipeline_lib.training.ranks import is_first
+from pipeline_lib.training.seeds import curves, description, follow_seeds, train_seeds
 
 
 @click.command(cls=EdgeCommand, help=__doc__)
@@ -27,9 +29,12 @@ from pipeline_lib.training.seeds import curves, description, train_seeds
 def main(name: str) -> None:
     """Write data/models/NAME, data/training/NAME; metrics/reports/recipes/NAME: the last two."""
     settings = load_settings()
+    precision = settings.recipe(name).precision
+    in_ranks(partial(_train, name, settings), precision, "stages.train", name)
+
+
+def _train(name: str, settings: Settings) -> None:
     recipe = settings.recipe(name)
-    extractor = settings.extractors[recipe.features]
-    preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
     features, more_features, word_vectors, lexicon = files = [
         Path(f"data/features/{recipe.features}.h5"),
         Path(f"data/features/{recipe.more_features}.h5"),
@@ -46,10 +51,15 @@ def main(name: str) -> None:
         Path(f"data/models/{recipe.initial}"),
         {path.as_posix(): file_sha256(path) for path in files},
     )
+    if not is_first():
+        follow_seeds(material)
+        return
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
     unseen = check_unseen(vectors, evaluation_images(images), "validation or test")
     raise_problems(f"recipes.{name}", [*training_leaks(material.pairs, images), *unseen])
 
+    extractor = settings.extractors[recipe.features]
+    preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
     described = preprocessing.model_dump()
     identities = [[described, *material.identity(seed)] for seed in recipe.seeds]
     work = dict(zip(recipe.seeds, resume_folders(f"train@{name}", identities), strict=True))

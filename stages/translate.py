@@ -35,7 +35,7 @@ def main(name: str) -> None:
 
     sentences = distinct_sentences(originals)
     resume = resume_folder(f"translate@{name}", [engine.description, sentences])
-    best = translate_sentences(engine, sentences, resume, name)
+    best = translate_sentences(engine, chosen, sentences, resume, name)
     rows, origin = translated_captions(
         originals,
         dict(zip(sentences, best, strict=True)),

@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -14,6 +15,15 @@ torch.set_num_threads(1)
 
 # Tests look at errors themselves; those of what a user sees take this away.
 os.environ["POLYVIEW_TRACEBACK"] = "1"
+
+with contextlib.suppress(ImportError):  # tests marked gpu run where it is not installed, too
+    from hypothesis import HealthCheck, settings
+
+    # A slow machine is no error: by default an example may take 200 ms.
+    settings.register_profile(
+        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / ".ci"))  # its helpers are tested, too

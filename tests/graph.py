@@ -18,6 +18,7 @@ ROOMS = [
         "fingerprints",
         "progress",
         "warm",
+        "scheduling",
     },
     {"corpora", "images", "text"},
     {"checks"},

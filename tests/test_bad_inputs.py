@@ -68,6 +68,7 @@ def test_tries_go_on_for_a_time(tmp_path):
 
     ended = for_seconds(0.05, tries())
     signal.alarm(0)
+    signal.setitimer(signal.ITIMER_PROF, 0)
     assert ended.keys() == {"clear error"}
     assert ended.total() > 10
 
@@ -81,7 +82,9 @@ def test_mutations_differ_and_depend_on_chance_alone():
 def test_there_are_enough_cases_and_some_of_each_kind_end_well():
     cases = list(all_cases(0.01))
     assert len({(case.group, case.name) for case in cases}) == len(cases) > 250
-    for group in {case.group for case in cases} - {"mutated", "made by hypothesis"}:
+    for group in {case.group for case in cases} - {"made by hypothesis"}:
+        if group.startswith("mutated"):
+            continue
         own = [case for case in cases if case.group == group]
         found = try_all(islice(own, 0, None, max(1, len(own) // 2)))
         assert found.wrong == []

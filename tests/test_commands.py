@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiny_study
 from dvc.utils.serialize import modify_yaml
 from ruamel.yaml import YAML
 from shell import run
@@ -114,6 +115,23 @@ def changed_lines(folder):
     return [
         line.split()[:2] for line in run("git diff --numstat HEAD -- '*.yaml'", folder).splitlines()
     ]
+
+
+def test_a_model_is_trained_by_several_processes(tmp_path, monkeypatch):
+    """By a real stage under DVC, which takes it for no other than that of one process."""
+    tiny_study.make(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    name = tiny_study.NAME
+    outs = [{f"data/{kind}/{name}": {"persist": True}} for kind in ("models", "training")]
+    stage = {"cmd": "python -m stages.train ${item}", "deps": ["params.yaml"], "outs": outs}
+    graph = {"stages": {"train": {"foreach": [name], "do": stage}}}
+    (tmp_path / "dvc.yaml").write_text(json.dumps(graph))
+    run("git init --quiet && dvc init --quiet", tmp_path)
+    said = run("POLYVIEW_TRAIN_PROCESSES=2 uv run dvc repro 2>&1", tmp_path)
+    assert f"{name} seed 1 on cpu in f32, 2 ranks" in said
+    assert "Running stage" not in run("uv run dvc repro", tmp_path)
+    run("python -m torch.distributed.run --nproc-per-node 2 -m stages.train kadar_en", tmp_path)
+    assert "up to date" in run("dvc status", tmp_path)
 
 
 def test_results_are_compared_with_those_of_the_last_commit(world):

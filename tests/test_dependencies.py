@@ -10,7 +10,7 @@ from graph import ROOT
 from packaging.utils import canonicalize_name
 
 DIRECT = dependencies.requirements()
-FOUND = dependencies.closure({group: DIRECT[group] for group in dependencies.INSTALLED})
+FOUND = dependencies.closure(DIRECT)
 
 BARE = """
 import importlib.machinery, importlib.metadata, re, sys
@@ -36,6 +36,16 @@ def test_every_package_that_is_needed_is_pinned_to_what_is_installed():
     pinned = set(project["tool"]["uv"]["constraint-dependencies"])
     missing = set(dependencies.pins(FOUND, DIRECT)) - pinned
     assert not missing, "run python .ci/dependencies.py"
+
+
+def test_every_package_runs_on_the_oldest_python_that_is_promised():
+    assert not dependencies.too_new(FOUND, dependencies.oldest_python())
+
+
+def test_a_package_for_newer_pythons_alone_is_named():
+    found = {"torch": FOUND["torch"]}
+    assert dependencies.too_new(found, "3.5.0")[0].startswith("torch 2.15.0")
+    assert not dependencies.too_new(found, dependencies.oldest_python())
 
 
 def test_dependencies_have_one_version_and_no_address():

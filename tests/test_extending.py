@@ -9,7 +9,7 @@ import pytest
 from graph import ROOT
 from ruamel.yaml import YAML
 
-TEXT = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+TEXT, _, LINES = (ROOT / "docs/extending.md").read_text(encoding="utf-8").partition("## Lines")
 ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \| (\d+) \| [^|]+ \|$", TEXT, re.MULTILINE)
 LIBRARY = ROOT / "pipeline_lib"
 
@@ -31,6 +31,12 @@ def test_places_are_there_and_as_many_as_the_table_says(kind, cell, now):
     # Of recipes.py and the classes of parts, a number stands in one; papers are in one file.
     papers = sum(len(read(ROOT / path)) - 1 for path, _ in spots(cell) if path == "papers.yaml")
     assert len(spots(cell)) + papers == int(now)
+
+
+def test_every_room_has_a_row_of_lines():
+    rooms = {path.parent.name for path in LIBRARY.glob("*/__init__.py")}
+    rows = re.findall(r"^\| `(\w+)/`(?: \| (?:–|[\d,]+)){3} \|$", LINES, re.MULTILINE)
+    assert rooms == set(rows) - {"stages", "tests", "docs"}
 
 
 def read(path):

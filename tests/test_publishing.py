@@ -57,8 +57,7 @@ def test_kill_leaves_what_was_there_and_the_next_run_cleans_up(tmp_path):
         "    path.write_text('half'); time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(target)])
-    partial = tmp_path / ".table.csv.partial"
-    while not partial.exists():
+    while not [*tmp_path.glob(".table.csv.partial-*/table.csv")]:
         time.sleep(0.01)
         assert process.poll() is None
     os.kill(process.pid, signal.SIGKILL)
@@ -67,6 +66,25 @@ def test_kill_leaves_what_was_there_and_the_next_run_cleans_up(tmp_path):
     with publish(target) as path:
         path.write_text("new")
     assert [p.read_text() for p in tmp_path.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("form", ["file", "folder"])
+def test_of_several_at_once_each_is_whole_and_one_stays(tmp_path, form):
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from pipeline_lib.publishing import publish\n"
+        "for _ in range(200):\n"
+        "    with publish(Path(sys.argv[1])) as path:\n"
+        "        if sys.argv[2] == 'folder':\n"
+        "            path.mkdir(); path = path / 'a'\n"
+        "        path.write_text(sys.argv[3] * 1000)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "x"), form]
+    running = [subprocess.Popen([*command, letter]) for letter in "ab"]
+    assert [process.wait() for process in running] == [0, 0]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    content = (tmp_path / "x/a" if form == "folder" else tmp_path / "x").read_text()
+    assert content in ("a" * 1000, "b" * 1000)
 
 
 def test_resume_folder_is_kept_for_the_same_identity_only(tmp_path, monkeypatch):

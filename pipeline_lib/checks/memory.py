@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.recipes import Recipe
 
@@ -47,9 +48,11 @@ def recipe_bytes(recipe: Recipe, captions: int) -> int:
 
 def extractor_bytes(extractor: Extractor) -> int:
     """Return the least that extraction holds: the pixels of its batches, in 8 bits."""
-    crops = 10 if extractor.transform == "ten_crop" else 1
-    pixels = max(extractor.crop, 0 if extractor.transform == "squash" else extractor.resize) ** 2
-    return BATCHES * extractor.batch_size * crops * extractor.crop**2 * 3 + pixels * 3
+    transform = TRANSFORMS[extractor.transform]
+    side = transform.side(extractor.resize, extractor.crop)
+    resized = transform.resized(extractor.resize, extractor.crop)
+    batch = extractor.batch_size * transform.crops * side**2
+    return 3 * (BATCHES * batch + max(side, resized) ** 2)
 
 
 def machine_bytes() -> int:

@@ -8,7 +8,7 @@ from pipeline_lib.checks.data import Data, is_drawn, known_data
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
 from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
-from pipeline_lib.images.transforms import TRANSFORMS
+from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest
 from pipeline_lib.settings.study import Settings
@@ -35,7 +35,8 @@ def check_study(settings: Settings) -> Findings:
     found = Findings()
     check = _Check(settings, known_data(settings, found.problems, found.missing))
     for problem in (
-        check.splits(), check.pairs(), check.translators(), check.recipes(), check.memory(),
+        check.splits(), check.extractors(), check.pairs(), check.translators(), check.recipes(),
+        check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)
     found.missing += check.missing_files()
@@ -66,6 +67,11 @@ class _Check:
                     f"evaluations.retrieval.split: expected a split of {recipe.dataset}, found "
                     f"{self.split!r}.{suggest(self.split, photos)}"
                 )
+
+    def extractors(self) -> Iterator[str]:
+        """Settings that contradict each other."""
+        for name, extractor in self.settings.extractors.items():
+            yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
 
     def pairs(self) -> Iterator[str]:
         """Kinds of captions that a pair set asks for, in the splits that it takes."""

@@ -4,28 +4,29 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER
-from pipeline_lib.export.vectors import embed_folder, embed_table
-from pipeline_lib.models.embedder import Embedder
 
 
-@click.command(no_args_is_help=True)
+@click.command(
+    no_args_is_help=True,
+    epilog=example(
+        "polyview embed data/models/mule/seed-1 captions.tsv vectors.parquet", "written"
+    ),
+)
 @click.argument("model", type=FOLDER)
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.argument("output", type=FILE)
 @click.option("--language", metavar="CODE", help="Of all sentences; else a column says it.")
 def embed(model: Path, source: Path, output: Path, language: str | None) -> None:
-    r"""Write the vectors of SOURCE by MODEL, the folder of a trained model, to OUTPUT in Parquet.
+    """Write the vectors of SOURCE by MODEL, the folder of a trained model, to OUTPUT in Parquet.
 
     SOURCE is a folder of photos, or a table (.parquet, .csv, .tsv) with the columns text and
     language. The vectors are a column of the table, in its order, a part of it at a time in memory.
-
-    \b
-    Example:
-      polyview embed data/models/mule/seed-1 captions.tsv vectors.parquet
-
-    Exit codes: 0 written, 2 something that you can mend, 1 a fault of ours.
     """
+    from pipeline_lib.export.vectors import embed_folder, embed_table
+    from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
+
     embedder = Embedder.load(model)
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)

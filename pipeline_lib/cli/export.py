@@ -4,33 +4,32 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FOLDER
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.export.card import write_card
-from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import publish
 
 FORMS = ("sentence-transformers", "onnx")
 
 
-@click.command(no_args_is_help=True)
+@click.command(
+    no_args_is_help=True,
+    epilog=example("polyview export data/models/mule/seed-1 mule-onnx --to onnx", "written"),
+)
 @click.argument("model", type=FOLDER)
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--to", "form", type=click.Choice(FORMS), required=True, help="Form of the folder.")
 def export(model: Path, output: Path, form: str) -> None:
-    r"""Write MODEL, the folder of a trained model, as the folder OUTPUT for another tool.
+    """Write MODEL, the folder of a trained model, as the folder OUTPUT for another tool.
 
     sentence-transformers gets the text side, onnx both sides with the backbone. Each has a model
     card. Needs: uv sync --group export
-
-    \b
-    Example:
-      polyview export data/models/mule/seed-1 mule-onnx --to onnx
-
-    Exit codes: 0 written, 2 something that you can mend, 1 a fault of ours.
     """
     if output.exists():
         raise ContractError(f"{output}: is there already. Take another name, or remove it")
+    from pipeline_lib.export.card import write_card
+    from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
+
     Embedder.load(model)  # says what is no model
     try:
         if form == "onnx":

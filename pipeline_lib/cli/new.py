@@ -5,7 +5,9 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
+from pipeline_lib.publishing import flush, own_folder
 from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
 from pipeline_lib.settings.study import load_settings
 
@@ -21,7 +23,7 @@ PUBLISHED = "source,table,row,run_by,quoted_from,needs,recipe,language,task,metr
 """Header of a table of published figures: there are none yet of new data."""
 
 
-@click.command()
+@click.command(epilog=example("polyview new mine --captions captions.tsv --images photos/", "made"))
 @click.argument("name")
 @click.option(
     "--captions", required=True, type=click.Path(exists=True, path_type=Path),
@@ -56,15 +58,13 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
 def _make(root: Path, source: Source, door: Door) -> Found:
     """Write the study whole, or nothing."""
     folder = root / "studies" / source.name
-    partial = folder.with_name(f".{source.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
+    with own_folder(folder) as partial:
         found = door(source, partial / "data/raw")
         _write_study(root, partial, study_params(root, source, found))
         load_settings(partial / "params.yaml")
+        flush(partial)
+        _check_place(root, source.name)  # again: another run may have made it meanwhile
         partial.rename(folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return found
 
 

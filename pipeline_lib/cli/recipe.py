@@ -2,11 +2,12 @@
 
 import click
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.settings.printed import recipe_lines
 from pipeline_lib.settings.study import load_settings
 
 
-@click.command()
+@click.command(epilog=example("polyview recipe mule", "printed"))
 @click.argument("name")
 def recipe(name: str) -> None:
     """Print recipe NAME of the study in this folder, and where each value comes from."""

@@ -3,20 +3,28 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError
-from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.index import PhotoIndex, default_index, update_index
-from pipeline_lib.search.searcher import Hit, Searcher, Term
+
+if TYPE_CHECKING:
+    from pipeline_lib.search.index import PhotoIndex
+    from pipeline_lib.search.searcher import Hit, Searcher, Term
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(no_args_is_help=True)
+@click.command(
+    no_args_is_help=True,
+    epilog=example(
+        'polyview search data/models/mule/seed-1 photos/ "ein Hund am Strand" - "Schnee"'
+    ),
+)
 @click.argument("model", type=FOLDER)
 @click.argument("photos", type=FOLDER)
 @click.argument("query", nargs=-1)
@@ -40,27 +48,28 @@ def search(
     as_json: bool,
     index: Path | None,
 ) -> None:
-    r"""Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
+    """Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
 
     MODEL is the folder of a trained model. The first call indexes the photos, later ones only new
     and changed photos. A + or - between words adds what a photo shall show, or shall not.
-
-    \b
-    Example:
-      polyview search data/models/mule/seed-1 photos/ "ein Hund am Strand" - "Schnee"
-
-    Exit codes: 0 done, 2 something that you can mend, 1 a fault of ours.
     """
     parts = [*signed(query)]
     if not parts and not images:
         raise ContractError('QUERY: expected words or --image, found none: try "a dog"')
+    from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
+    from pipeline_lib.search.index import default_index, update_index
+    from pipeline_lib.search.searcher import Searcher
+
     embedder = Embedder.load(model)
     file = index or default_index(model, photos)
     searcher = Searcher(embedder, update_index(embedder, model, photos, file))
     terms = [searcher.words(text, language, sign) for sign, text in parts]
     terms += [_photo(searcher, path) for path in images]
     hits = searcher.best(terms, count)
-    (_print_json if as_json else _print)(searcher.index, terms, hits)
+    if as_json:
+        _print_json(searcher.index, terms, hits)
+    else:
+        _print(searcher.index, terms, hits, embedder.languages)
 
 
 def signed(query: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -85,41 +94,45 @@ def signed(query: Sequence[str]) -> Iterator[tuple[int, str]]:
         raise ContractError(f"QUERY: expected words after {query[-1]!r}, found none")
 
 
-def _photo(searcher: Searcher, path: Path) -> Term:
+def _photo(searcher: "Searcher", path: Path) -> "Term":
     try:
         return searcher.photo(path, str(path))
     except ImageError as error:
         raise ContractError(f"--image {path}: {error}") from error
 
 
-def _print(index: PhotoIndex, terms: Sequence[Term], hits: Sequence[Hit]) -> None:
+def _print(
+    index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hit"], languages: Sequence[str]
+) -> None:
     for path, problem in index.unreadable.items():
         click.echo(f"unreadable: {_printable(path)}: {problem}", err=True)
     for term in terms:
-        click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term)}", err=True)
+        click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term, languages)}", err=True)
     for hit in hits:
         path = index.folder / index.paths[hit.number]
         click.echo(f"{hit.score:7.4f}  {_printable(path)}")
 
 
-def _described(term: Term) -> str:
+def _described(term: "Term", languages: Sequence[str]) -> str:
     if not term.language:
         return f"photo {_printable(term.text)}"
     unknown = f"; unknown words: {', '.join(term.unknown)}" if term.unknown else ""
-    return f"{term.text!r} read as {term.language}{unknown}"
+    guess = f", a guess: the model has {', '.join(languages)}" if term.guessed else ""
+    return f"{term.text!r} read as {term.language}{guess}{unknown}"
 
 
 def _printable(path: Path | str) -> str:
     return str(path).encode(errors="replace").decode()
 
 
-def _print_json(index: PhotoIndex, terms: Sequence[Term], hits: Sequence[Hit]) -> None:
+def _print_json(index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hit"]) -> None:
     content = {
         "terms": [
             {
                 "text": term.text,
                 "sign": term.sign,
                 "language": term.language or None,
+                "guessed": term.guessed,
                 "unknown_words": term.unknown,
             }
             for term in terms

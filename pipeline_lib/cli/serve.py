@@ -1,36 +1,30 @@
 """``polyview serve``: the search as a page on this machine."""
 
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import click
-import torch
 
+from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.captions import load_captions, study_captions
-from pipeline_lib.search.index import default_index, update_index
-from pipeline_lib.search.searcher import Searcher
 
 
-@click.command(no_args_is_help=True)
+@click.command(
+    no_args_is_help=True,
+    epilog=example("polyview serve data/models/mule/seed-1 photos/", "stopped"),
+)
 @click.argument("model", type=FOLDER)
 @click.argument("photos", type=FOLDER)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
 @click.option("--captions", type=FILE, help="Training captions (data/pairs/NAME.parquet).")
 @click.option("--index", type=FILE, help="File of the index; else one in your cache.")
 def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Path | None) -> None:
-    r"""Serve a page on this machine (127.0.0.1) that searches the photos below the folder PHOTOS.
+    """Serve a page on this machine (127.0.0.1) that searches the photos below the folder PHOTOS.
 
     MODEL is the folder of a trained model. The page explains a photo by the nearest captions that
     the model learnt from: those of its study, or of --captions. Needs: uv sync --group serve
-
-    \b
-    Example:
-      polyview serve data/models/mule/seed-1 photos/
-
-    Exit codes: 0 stopped, 2 something that you can mend, 1 a fault of ours.
     """
     try:
         import uvicorn
@@ -38,6 +32,13 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
         from pipeline_lib.search.server import build_app
     except ImportError as error:
         raise ContractError(f"serve needs {error.name}: run uv sync --group serve") from error
+    import torch  # seconds, which --help does without
+
+    from pipeline_lib.models.embedder import Embedder
+    from pipeline_lib.search.captions import load_captions, study_captions
+    from pipeline_lib.search.index import default_index, update_index
+    from pipeline_lib.search.searcher import Searcher
+
     embedder, file = Embedder.load(model), index or default_index(model, photos)
     searcher = Searcher(embedder, update_index(embedder, model, photos, file))
     table = captions or study_captions(model)
@@ -47,7 +48,8 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     listening = _listen(port)
     click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
     config = uvicorn.Config(build_app(searcher, found), log_level="warning", server_header=False)
-    uvicorn.Server(config).run([listening])
+    with suppress(KeyboardInterrupt):  # which is how it ends
+        uvicorn.Server(config).run([listening])
 
 
 def _listen(port: int) -> socket.socket:
@@ -55,6 +57,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind(("127.0.0.1", port))
+        listening.listen()  # who asks before the server is ready waits, instead of being refused
     except OSError as error:
         raise ContractError(f"port {port}: {error.strerror}. Choose another: --port") from error
     return listening

@@ -201,10 +201,11 @@ def _extractor(name: str, found: Found) -> dict[str, object]:
         "backbone": "efficientnet_lite0",
         "weights": "package",
         "transform": "squash_mirror",
-        "resize": 224,
-        "crop": 224,
+        "resize": 288,
+        "crop": 288,
         "precision": "bf16",
         "batch_size": 32,
+        "layers": "stages",
     }
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.publishing import publish
 
@@ -21,7 +22,9 @@ class Facts:
 def read_facts(path: Path, dataset: str) -> Facts:
     """Read the truth about a generated data set (truth.jsonl), by caption id and image id."""
     facts = Facts({}, {})
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
+    with reading(path, "lines of JSON"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
@@ -30,7 +33,7 @@ def read_facts(path: Path, dataset: str) -> Facts:
             facts.images[f"{dataset}:{image}"] = _facts(truth["facts"])
             for name, stated in truth["captions"].items():
                 facts.captions[f"{dataset}/{image}/{name}"] = _facts(stated)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ContractError(
                 f"{path}:{number}: expected an object with image, facts and captions as a "
                 f"generated world writes it, found {line[:60]!r}. Name a truth.jsonl, or "

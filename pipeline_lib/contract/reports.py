@@ -1,9 +1,12 @@
-"""Reports: what stages leave in metrics/, as JSON with numbers rounded to four places."""
+"""Reports: what stages leave in metrics/, as JSON with numbers rounded to four places, or CSV."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
+
+from pipeline_lib.contract.digests import reading
 from pipeline_lib.publishing import publish
 
 DECIMALS = 4
@@ -17,8 +20,23 @@ def write_report(report: Mapping[str, object], path: Path) -> None:
 
 
 def read_report(path: Path) -> dict:
-    """Read a report."""
-    return json.loads(path.read_text(encoding="utf-8"))
+    """Read a report.
+
+    Raises:
+        ContractError: If it is not there, or damaged.
+    """
+    with reading(path, "a report in JSON"):
+        return {**json.loads(path.read_text(encoding="utf-8"))}
+
+
+def read_rows(path: Path, **options: object) -> pd.DataFrame:
+    """Read a report in CSV, with the options of pandas.
+
+    Raises:
+        ContractError: If it is not there, or damaged.
+    """
+    with reading(path, "a table with a header"):
+        return pd.read_csv(path, **options)
 
 
 def read_reports(folder: Path) -> dict[str, dict]:

@@ -67,10 +67,13 @@ def read_table(
             f"{path}:1: expected a header with {', '.join(columns)} separated by {separator!r}; "
             f"found no {', '.join(missing)} in {header!r}"
         )
+    twice = sorted(column for column in columns if names.count(column) > 1)
+    if twice:
+        problems.append(f"{path}:1: expected each column once, found {', '.join(twice)} twice")
     wrong = [(number, len(row)) for number, row in enumerate(fields, 2) if len(row) != len(names)]
     expected = f"expected {len(names)} fields as in the header, found"
     note_lines(problems, path, [(number, f"{expected} {count}") for number, count in wrong])
-    if missing:
+    if missing or twice:
         return pd.DataFrame(columns=[*columns, "line"])
     rows = [(*row, number) for number, row in enumerate(fields, 2) if len(row) == len(names)]
     return pd.DataFrame(rows, columns=[*names, "line"])[[*columns, "line"]]

@@ -1,22 +1,41 @@
 """The model card of an exported model: what it is, what it learnt from, how well it does."""
 
-import json
 from pathlib import Path
 
+from pipeline_lib.contract.reports import read_report
+from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
+
+_IMAGENET = (
+    "They were learnt from ImageNet, which is given for non-commercial research and teaching"
+)
+
+_TORCHVISION = (
+    "torchvision (its code: BSD-3-Clause), which says of the weights that they may have terms of "
+    f"their own, derived from the data of their training. {_IMAGENET}"
+)
 
 LICENCES = {
     "world": "drawn and worded by Polyview: Apache-2.0",
-    "flickr8k": "Flickr8k (Hodosh et al. 2013), for research and teaching, not for sale; its "
-    "captions in other languages under their authors' terms",
-    "multi30k": "Multi30k (Elliott et al. 2016) CC BY-NC-SA 4.0; photos of Flickr30k, for research "
-    "and teaching",
-    "coco": "COCO captions (Chen et al. 2015) CC BY 4.0; photos under Flickr's terms",
-    "efficientnet_lite": "EfficientNet-Lite, Apache-2.0",
-    "resnet": "torchvision's weights (BSD-3-Clause), trained on ImageNet, for research",
-    "vgg": "torchvision's weights (BSD-3-Clause), trained on ImageNet, for research",
+    "flickr8k": "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; "
+    "captions in other languages than English have authors of their own. Polyview knows no licence "
+    "that covers all of it: ask each source, before you pass this model on or sell what it does",
+    "multi30k": "captions of the repository multi30k/dataset and photos of Flickr30k: provided, "
+    "says its README, for non-commercial research and teaching alone, the photos under Flickr's "
+    "terms and not its own",
+    "coco": "captions and photos under the terms at cocodataset.org, captions in other languages "
+    "under those of their authors; the photos are by users of Flickr",
+    "efficientnet_lite": "EfficientNet-Lite, Apache-2.0 (LICENSE of the packages that hold the "
+    f"weights). {_IMAGENET}",
+    "resnet": _TORCHVISION,
+    "vgg": _TORCHVISION,
 }
-"""By what the name of a data set or backbone starts with."""
+"""By what the name of a data set or backbone starts with.
+
+Checked: the files LICENSE of the packages of EfficientNet-Lite and torchvision, torchvision's page
+"Models and pre-trained weights", ImageNet's terms of access, Multi30k's README. Of sources whose
+own words were not at hand nothing is claimed but where to ask.
+"""
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
 
@@ -46,7 +65,7 @@ model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it 
 """,
     "onnx": """`onnx.json` names the graph of each language. Tokens are made as `preprocessing.json`
 says, their ids are places in `vocabulary.json`. Photos are cut to `uint8 [photos, crops, side,
-side, 3]` as `preprocessing.json` says ({transform}, {crop} pixels, Pillow's bilinear).
+side, 3]` as `preprocessing.json` says ({transform}, {side} pixels, Pillow's bilinear).
 
 ```python
 import onnxruntime
@@ -69,11 +88,12 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     """
     embedder = Embedder.load(model)
     recipe = model / "recipe.json"
-    learnt = json.loads(recipe.read_text(encoding="utf-8")) if recipe.is_file() else {}
+    learnt = read_report(recipe) if recipe.is_file() else {}
     extractor, languages = embedder.preprocessing.extractor, embedder.languages
+    side = TRANSFORMS[extractor.transform].side(extractor.resize, extractor.crop)
     use = _USE[form].format(
         folder=name, language=languages[0], example="…",
-        transform=extractor.transform, crop=extractor.crop,
+        transform=extractor.transform, side=side,
     )  # fmt: skip
     architecture = embedder.model.architecture
     dataset = learnt.get("dataset", extractor.dataset)
@@ -110,7 +130,7 @@ def _metrics(model: Path) -> str:
     path = study / f"metrics/reports/recipes/{place.parent.name}/scores/retrieval.json"
     if not path.is_file():
         return "None were found: the model lies outside a study that evaluated it."
-    report = json.loads(path.read_text(encoding="utf-8"))
+    report = read_report(path)
     seed = report["per_seed"].get(place.name.removeprefix("seed-"), {})
     lines = ["| language | from | queries | candidates | R@1 | R@5 | R@10 |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|"]

@@ -74,12 +74,11 @@ def write_graphs(model: Path, folder: Path) -> None:
         _export(SentenceSide(space, language), inputs, dynamic, path, part)
         files[language] = _shared(path, files.values())
     extractor = preprocessing.extractor
-    backbone = load_encoder(
-        extractor.backbone, find_weights(extractor.backbone, extractor.weights), extractor.crop
-    )
-    side = (extractor.crop, extractor.crop, 3)
     transform = TRANSFORMS[extractor.transform]
-    shape = (2, transform.crops, *side)
+    side = transform.side(extractor.resize, extractor.crop)
+    weights = find_weights(extractor.backbone, extractor.weights)
+    backbone = load_encoder(extractor.backbone, weights, side, extractor.crop, extractor.layers)
+    shape = (2, transform.crops, side, side, 3)
     crops = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
     part = f"image_head {space.architecture.image_head} or backbone {extractor.backbone}"
     photos = {"crops": {0: "photos"}}

@@ -36,12 +36,16 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
         ContractError: If a column or a language is missing, or rows have no word; nothing is
             published then.
     """
+    if output.exists() and output.samefile(table):
+        raise ContractError(
+            f"{output}: expected another file than the table, which it would replace"
+        )
     problems: list[str] = []
     row = 0
     with publish(output) as temporary, tqdm(desc="sentences", unit=" sentences") as bar:
         writer = None
         try:
-            for part in _parts(table):
+            for part in parts(table):
                 _check_columns(part, table, language)
                 vectors = _vectors(embedder, part, language, row, problems)
                 whole = part.append_column("vector", _column(vectors))
@@ -91,34 +95,64 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
     return count, unreadable
 
 
-def _parts(table: Path) -> Iterator[pa.Table]:
+def parts(table: Path) -> Iterator[pa.Table]:
+    """Yield the rows of a table, whose text is known to be UTF-8.
+
+    Raises:
+        ContractError: If it is no table, or damaged.
+    """
+    read = _of_parquet if table.suffix.lower() == ".parquet" else _of_text
     try:
-        if table.suffix.lower() == ".parquet":
-            with pq.ParquetFile(table) as file:
-                for batch in file.iter_batches(_ROWS):
-                    yield pa.Table.from_batches([batch])
-            return
-        comma = table.suffix.lower() == ".csv"
-        form = pa.csv.ParseOptions(
-            delimiter="," if comma else "\t", quote_char='"' if comma else False,
-            newlines_in_values=comma,
-        )  # fmt: skip
-        text = {name: pa.string() for name in ("text", "language")}
-        convert = pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
-        with pa.csv.open_csv(table, parse_options=form, convert_options=convert) as reader:
-            for batch in reader:
-                for first in range(0, len(batch), _ROWS):
-                    yield pa.Table.from_batches([batch.slice(first, _ROWS)])
-    except pa.ArrowException as error:
+        for batch in read(table):
+            part = pa.Table.from_batches([batch])
+            part.validate(full=True)
+            yield part.rename_columns(part.column_names)  # raises where one is no UTF-8
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if getattr(error, "errno", None):  # of the operating system; a damaged page has none
+            raise
         raise ContractError(f"{table}: expected a table with a header, found {error}") from error
+
+
+def _of_parquet(table: Path) -> Iterator[pa.RecordBatch]:
+    # Else a row group, which may be all of the table, is in memory as a whole.
+    with pq.ParquetFile(table, buffer_size=2**20, pre_buffer=False) as file:
+        yield from file.iter_batches(_ROWS)
+
+
+def _of_text(table: Path) -> Iterator[pa.RecordBatch]:
+    comma = table.suffix.lower() == ".csv"
+    form = pa.csv.ParseOptions(
+        delimiter="," if comma else "\t", quote_char='"' if comma else False,
+        newlines_in_values=comma,
+    )  # fmt: skip
+    text = {name: pa.string() for name in ("text", "language")}
+    convert = pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
+    with pa.csv.open_csv(table, parse_options=form, convert_options=convert) as reader:
+        for batch in reader:
+            for first in range(0, len(batch), _ROWS):
+                yield batch.slice(first, _ROWS)
 
 
 def _check_columns(part: pa.Table, table: Path, language: str | None) -> None:
     needed = ["text"] if language else ["text", "language"]
-    missing = [f"no column {name}" for name in needed if name not in part.column_names]
+    names = part.column_names
+    missing = [f"no column {name}" for name in needed if name not in names]
     if missing == ["no column language"]:
         missing = ["no column language: add it, or name the one of all rows with --language"]
-    raise_problems(f"{table} has {', '.join(part.column_names)}", missing)
+    twice = [f"the column {name} twice" for name in dict.fromkeys(names) if names.count(name) > 1]
+    taken = ["a column vector, which is what is written"] if "vector" in names else []
+    other = [
+        f"{part.schema.field(name).type} in the column {name}: expected text"
+        for name in needed
+        if names.count(name) == 1 and not _is_text(part.schema.field(name).type)
+    ]
+    raise_problems(f"{table} has {', '.join(names)}", [*missing, *twice, *taken, *other])
+
+
+def _is_text(form: pa.DataType) -> bool:
+    if pa.types.is_dictionary(form):
+        return _is_text(form.value_type)
+    return pa.types.is_string(form) or pa.types.is_large_string(form) or pa.types.is_null(form)
 
 
 def _vectors(

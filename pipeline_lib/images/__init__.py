@@ -6,6 +6,8 @@
     One decoded image to the crops that a network sees.
 ``weights``, ``backbones``
     Pretrained networks, cut after the layer that serves as the image feature.
+``windows``
+    Five crops of an image as windows of the network's last feature map.
 ``runtimes``
     The same network in float32 or bfloat16, on a CPU or a CUDA device.
 ``batches``

@@ -27,9 +27,10 @@ class PhotoEncoder:
         """Load and compile the backbone."""
         self.settings, self.transform = settings, TRANSFORMS[settings.transform]
         weights = find_weights(settings.backbone, settings.weights)
-        encoder = load_encoder(settings.backbone, weights, settings.crop)
+        side = self.transform.side(settings.resize, settings.crop)
+        encoder = load_encoder(settings.backbone, weights, side, settings.crop, settings.layers)
         rows = settings.batch_size * self.transform.crops
-        self.runtime = build_runtime(encoder, settings.precision, rows, settings.crop)
+        self.runtime = build_runtime(encoder, settings.precision, rows, side)
 
     def encode(self, paths: Sequence[Path]) -> np.ndarray:
         """Return the features ``float32 [photos, dim]``.

@@ -12,18 +12,20 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 import torch
-from tqdm import tqdm
 
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import check_images
 from pipeline_lib.fingerprints import ROOT, fingerprints
-from pipeline_lib.images.backbones import BACKBONES, load_encoder
-from pipeline_lib.images.batches import FeatureStore, load_batches
+from pipeline_lib.forks import cores
+from pipeline_lib.images.backbones import BACKBONES, LAST, feature_dim, load_encoder
+from pipeline_lib.images.batches import FeatureStore, LoadedBatch, load_batch
 from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime
-from pipeline_lib.images.transforms import SQUASHING, TRANSFORMS, Transform
+from pipeline_lib.images.transforms import TRANSFORMS, Transform, crop_problems
 from pipeline_lib.images.weights import WeightsFile, find_weights
+from pipeline_lib.scheduling.cluster import open_pool
+from pipeline_lib.scheduling.shards import Pool, Shard, UnusableError, in_shards, run_shards
 
 _COMPUTING_PACKAGES = ("pillow", "torch", "torchvision", "openvino")
 
@@ -39,6 +41,7 @@ class ExtractorSettings(Protocol):
         crop: Height and width of a crop in pixels.
         precision: ``bf16`` or ``f32``.
         batch_size: Images per forward pass.
+        layers: ``last`` or ``stages``: see :func:`~pipeline_lib.images.backbones.load_encoder`.
     """
 
     backbone: str
@@ -48,6 +51,7 @@ class ExtractorSettings(Protocol):
     crop: int
     precision: str
     batch_size: int
+    layers: str
 
 
 def extract(
@@ -74,37 +78,34 @@ def extract(
     folder = Path(folder)
     raise_problems(output, _problems_before_work(images, folder, settings))
     weights = find_weights(settings.backbone, settings.weights)
-    transform = TRANSFORMS[settings.transform]
-    encoder = load_encoder(settings.backbone, weights, settings.crop)
-    rows = settings.batch_size * transform.crops
-    runtime = build_runtime(encoder, settings.precision, rows, settings.crop)
-    attributes = _attributes(settings, weights, runtime.precision)
-    keys = _batch_keys(images, folder, settings.batch_size, attributes)
-    dim = BACKBONES[settings.backbone].dim * transform.vectors
-    store = FeatureStore(Path(resume), keys, len(images), dim)
-    try:
-        raise_problems(output, encode_images(images, folder, settings, runtime, store))
-        ids = images["image_id"].to_numpy(object)
-        write_features(Features(ids, store.read(), attributes), output)
-    finally:
-        store.close()
+    dim = feature_dim(settings.backbone, settings.layers) * TRANSFORMS[settings.transform].vectors
+    with open_pool(partial(ImageWorker.load, settings, folder, weights)) as pool:
+        attributes = _attributes(settings, weights, pool.description["precision"])
+        keys = _batch_keys(images, folder, settings.batch_size, [attributes, pool.description])
+        with FeatureStore(Path(resume), keys, settings.batch_size, len(images), dim) as store:
+            raise_problems(output, encode_images(images, folder, settings, pool, store))
+            ids = images["image_id"].to_numpy(object)
+            write_features(Features(ids, store.read(), attributes), output)
 
 
 def _problems_before_work(
     images: pd.DataFrame, folder: Path, settings: ExtractorSettings
 ) -> Iterator[str]:
     yield from _unknown_names(settings)
-    if settings.transform not in SQUASHING and settings.resize < settings.crop:
-        yield f"resize: expected at least crop ({settings.crop}), found {settings.resize}"
+    yield from crop_problems(settings)
     yield from check_images(images)
-    if not folder.is_dir():
-        yield f"{folder}: expected the folder of images, which is not there"
-        return
-    for path in images["path"]:
+    missing = [*_missing_folder(folder)]
+    yield from missing
+    for path in images["path"] if not missing else []:
         if not (folder / path).is_file():
             yield f"{folder / path}: no such file"
         elif not os.access(folder / path, os.R_OK, effective_ids=True):
             yield f"{folder / path}: no permission to read"
+
+
+def _missing_folder(folder: Path) -> Iterator[str]:
+    if not folder.is_dir():
+        yield f"{folder}: expected the folder of images, which is not there"
 
 
 def _unknown_names(settings: ExtractorSettings) -> Iterator[str]:
@@ -118,11 +119,59 @@ def _unknown_names(settings: ExtractorSettings) -> Iterator[str]:
             yield f"{key}: expected {', '.join(legal)}, found {getattr(settings, key)!r}"
 
 
+class ImageWorker:
+    """What turns images into features: a worker of :func:`~shards.run_shards`, holding the network.
+
+    Args:
+        settings: See :class:`ExtractorSettings`.
+        runtime: The network, for batches of the settings.
+    """
+
+    def __init__(self, settings: ExtractorSettings, runtime: Runtime) -> None:
+        self._settings, self._runtime = settings, runtime
+        self._transform = TRANSFORMS[settings.transform]
+        side = self._transform.side(settings.resize, settings.crop)
+        self._shape = (settings.batch_size, self._transform.crops, side, side, 3)
+        self.description = {
+            "device": runtime.device,
+            "precision": runtime.precision,
+            "computation": _computation(runtime.precision),
+        }
+
+    @classmethod
+    def load(cls, settings: ExtractorSettings, folder: Path, weights: WeightsFile) -> "ImageWorker":
+        """Load the network.
+
+        Raises:
+            ContractError: This machine has no such folder of images.
+        """
+        raise_problems(settings.backbone, _missing_folder(folder))
+        transform = TRANSFORMS[settings.transform]
+        side = transform.side(settings.resize, settings.crop)
+        encoder = load_encoder(settings.backbone, weights, side, settings.crop, settings.layers)
+        rows = settings.batch_size * transform.crops
+        return cls(settings, build_runtime(encoder, settings.precision, rows, side))
+
+    def read(self, shard: Shard) -> LoadedBatch:
+        """Read the images of one batch."""
+        return load_batch(shard.items, self._shape, self._read)
+
+    def _read(self, path: Path) -> np.ndarray:
+        return self._transform.apply(decode(path), self._settings.resize, self._settings.crop)
+
+    def compute(self, read: LoadedBatch) -> bytes:
+        """Return the features of one batch, ``float32 [images, dim]`` in little endian."""
+        if read.problems:  # all of it is computed once the files are mended
+            raise UnusableError(read.problems)
+        vectors = encode_crops(self._runtime, read.pixels, self._transform)[: read.count]
+        return vectors.astype("<f4", copy=False).tobytes()
+
+
 def encode_images(
     images: pd.DataFrame,
     folder: Path,
     settings: ExtractorSettings,
-    runtime: Runtime,
+    pool: Pool,
     store: FeatureStore,
 ) -> list[str]:
     """Encode the batches that ``store`` lacks, showing progress.
@@ -130,32 +179,14 @@ def encode_images(
     Returns:
         One sentence for each image that cannot be used; its whole batch stays unfinished.
     """
-    batch_size, transform = settings.batch_size, TRANSFORMS[settings.transform]
-    batches = {
-        index: [folder / path for path in images["path"][first : first + batch_size]]
-        for index, first in enumerate(range(0, len(images), batch_size))
-        if not store.is_finished(index)
-    }
-    shape = (batch_size, transform.crops, settings.crop, settings.crop, 3)
-    read = partial(_read, transform=transform, settings=settings)
-    problems: list[str] = []
-    with _progress(len(images), batches, settings.backbone, runtime) as bar:
-        for batch in load_batches(batches, shape, read):
-            problems += batch.problems
-            count = len(batches[batch.index])
-            if not batch.problems:  # else all of it is computed once the files are mended
-                vectors = encode_crops(runtime, batch.pixels, transform)[:count]
-                store.write(batch.index, batch.index * batch_size, vectors)
-            bar.update(count)
-    return problems
-
-
-def _read(path: Path, transform: Transform, settings: ExtractorSettings) -> np.ndarray:
-    return transform.apply(decode(path), settings.resize, settings.crop)
+    shards = in_shards([folder / path for path in images["path"]], settings.batch_size)
+    device, precision = pool.description["device"], pool.description["precision"]
+    label = f"{settings.backbone} on {device} in {precision}"
+    return run_shards(shards, pool, store, unit="images", label=label)
 
 
 def encode_crops(runtime: Runtime, pixels: np.ndarray, transform: Transform) -> np.ndarray:
-    """Encode ``[images, crops, crop, crop, 3]`` to one row per image.
+    """Encode ``[images, crops, side, side, 3]`` to one row per image.
 
     It is the mean over crops in float32, or their vectors side by side.
     """
@@ -166,53 +197,46 @@ def encode_crops(runtime: Runtime, pixels: np.ndarray, transform: Transform) -> 
     return vectors.reshape(images, crops, -1).mean(axis=1)
 
 
-def _progress(count: int, batches: dict[int, list[Path]], backbone: str, runtime: Runtime) -> tqdm:
-    resumed = count - sum(len(paths) for paths in batches.values())
-    label = f"{backbone} on {runtime.device} in {runtime.precision}"
-    if resumed:
-        label += f", {resumed} done before"
-    return tqdm(total=count, initial=resumed, desc=label, unit=" images")
-
-
 def _attributes(
     settings: ExtractorSettings, weights: WeightsFile, precision: str
 ) -> dict[str, object]:
     backbone, transform = BACKBONES[settings.backbone], TRANSFORMS[settings.transform]
     return {
         "backbone": settings.backbone,
-        "layer": backbone.layer,
-        "dim": backbone.dim,
+        "layer": backbone.layer if settings.layers == LAST else f"stages, {backbone.layer}",
+        "dim": feature_dim(settings.backbone, settings.layers),
         "weights": weights.name,
         "weights_sha256": weights.sha256,
         "transform": settings.transform,
         "crops": transform.crops,
         "vectors": transform.vectors,
-        "resize": settings.crop if settings.transform in SQUASHING else settings.resize,
+        "resize": transform.resized(settings.resize, settings.crop),
         "crop": settings.crop,
         "mean": backbone.mean,
         "std": backbone.std,
         "precision": precision,
-        "relu": True,
+        "relu": settings.layers == LAST,
         "normalized": False,
     }
 
 
 def _batch_keys(
-    images: pd.DataFrame, folder: Path, batch_size: int, attributes: dict[str, object]
+    images: pd.DataFrame, folder: Path, batch_size: int, common: list[object]
 ) -> list[bytes]:
     """Return for each batch the SHA-256 of all that its features depend on."""
-    common = [attributes, batch_size, _computation()]
     keys = []
     for first in range(0, len(images), batch_size):
         rows = images[first : first + batch_size]
         files = [(path, os.stat(folder / path)) for path in rows["path"]]
-        parts = [common, [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]]
+        stats = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]
+        parts = [*common, batch_size, stats]
         keys.append(hashlib.sha256(json.dumps(parts).encode()).digest())
     return keys
 
 
-def _computation() -> list[object]:
+def _computation(precision: str) -> list[object]:
     """Return what else decides a feature's last bits: our code, the libraries', the threads."""
     code = fingerprints([Path(__file__).resolve()], ROOT)
     libraries = [version(package) for package in _COMPUTING_PACKAGES]
-    return [code, libraries, torch.get_num_threads(), len(os.sched_getaffinity(0))]
+    threads = [] if precision == "f64" else [torch.get_num_threads(), cores()]
+    return [code, libraries, threads]

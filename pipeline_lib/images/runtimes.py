@@ -5,7 +5,6 @@ OpenVINO, which needs no compiler on the user's machine and measures faster ther
 or compiled; on CUDA devices it runs in torch's automatic mixed precision.
 """
 
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import torch
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import best_device, multiplies_bf16, one_core_each
-from pipeline_lib.forks import on_all_cores
+from pipeline_lib.forks import cores, on_all_cores
 from pipeline_lib.images.backbones import ImageEncoder
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -27,7 +26,7 @@ class Runtime:
     """An encoder ready to run.
 
     Attributes:
-        encode: ``uint8 [rows, crop, crop, 3]`` to ``float32 [rows, dim]``, always with the number
+        encode: ``uint8 [rows, side, side, 3]`` to ``float32 [rows, dim]``, always with the number
             of rows that the runtime was built for.
         device: Where it runs: ``cpu`` or ``cuda``.
         precision: What it computes in. ``f32`` where ``bf16`` was asked of a CPU that lacks it.
@@ -38,26 +37,26 @@ class Runtime:
     precision: str
 
 
-def build_runtime(encoder: ImageEncoder, precision: str, rows: int, crop: int) -> Runtime:
+def build_runtime(encoder: ImageEncoder, precision: str, rows: int, side: int) -> Runtime:
     """Put an encoder on a CUDA device if there is one, else on the CPU.
 
     Args:
         encoder: The network; it may be moved and its memory layout changed.
         precision: ``bf16``, ``f32`` or ``f64``.
         rows: Crops per forward pass.
-        crop: Height and width of a crop in pixels.
+        side: Height and width in pixels of what the network sees.
     """
-    return RUNTIMES[best_device(precision).type, precision](encoder.eval(), rows, crop)
+    return RUNTIMES[best_device(precision).type, precision](encoder.eval(), rows, side)
 
 
 def _torch_f32(device: str) -> Callable[[ImageEncoder, int, int], Runtime]:
-    def build(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
+    def build(encoder: ImageEncoder, rows: int, side: int) -> Runtime:
         return Runtime(_torch_encode(encoder, device, mixed=False), device, "f32")
 
     return build
 
 
-def _cuda_bf16(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
+def _cuda_bf16(encoder: ImageEncoder, rows: int, side: int) -> Runtime:
     return Runtime(_torch_encode(encoder, "cuda", mixed=True), "cuda", "bf16")
 
 
@@ -74,16 +73,16 @@ def _torch_encode(encoder: ImageEncoder, device: str, mixed: bool) -> Encode:
     return encode
 
 
-def _openvino(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
+def _openvino(encoder: ImageEncoder, rows: int, side: int) -> Runtime:
     openvino = import_openvino()
     core = openvino.Core()
     has_bf16 = multiplies_bf16(torch.device("cpu"))
     options = {
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "bf16" if has_bf16 else "f32",
-        "INFERENCE_NUM_THREADS": len(os.sched_getaffinity(0)),
+        "INFERENCE_NUM_THREADS": cores(),
     }
-    example = torch.zeros(rows, crop, crop, 3, dtype=torch.uint8)
+    example = torch.zeros(rows, side, side, 3, dtype=torch.uint8)
     model = openvino.convert_model(torch.export.export(encoder, (example,)))
     request = core.compile_model(model, "CPU", options).create_infer_request()
 
@@ -101,7 +100,7 @@ def import_openvino() -> ModuleType:
     return openvino
 
 
-def _reference(encoder: ImageEncoder, rows: int, crop: int) -> Runtime:
+def _reference(encoder: ImageEncoder, rows: int, side: int) -> Runtime:
     encoder = encoder.double()
 
     @torch.inference_mode()

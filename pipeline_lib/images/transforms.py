@@ -3,8 +3,9 @@
 Resizing is Pillow's: bilinear with antialiasing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from PIL import Image
@@ -17,20 +18,33 @@ class Transform:
     """A way to cut an image.
 
     Attributes:
-        crops: Number of crops per image.
-        apply: ``(image [height, width, 3], resize, crop)`` to ``uint8 [crops, crop, crop, 3]``.
+        crops: Number of crops per image that the network sees.
+        apply: ``(image [height, width, 3], resize, crop)`` to ``uint8 [crops, side, side, 3]``.
         apart: The crops' features stay side by side, for a model to choose among; else they are
             averaged.
+        dense: The network sees squares of ``resize`` pixels, and crops of ``crop`` pixels are
+            windows of its last feature map.
+        squashed: The whole image is resized to the crop; ``resize`` plays no part.
     """
 
     crops: int
     apply: Callable[[np.ndarray, int, int], np.ndarray]
     apart: bool = False
+    dense: bool = False
+    squashed: bool = False
 
     @property
     def vectors(self) -> int:
         """How many vectors of the network an image has."""
         return self.crops if self.apart else 1
+
+    def side(self, resize: int, crop: int) -> int:
+        """Return the height and width in pixels of what the network sees."""
+        return resize if self.dense else crop
+
+    def resized(self, resize: int, crop: int) -> int:
+        """Return the shorter side in pixels of the image that is cut."""
+        return crop if self.squashed else resize
 
 
 def center(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
@@ -47,6 +61,17 @@ def ten_crop(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
     return np.stack([*_five_crop(resized, crop), *_five_crop(resized[:, ::-1], crop)])
 
 
+def dense_ten_crop(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
+    """Resize the shorter side, then cut the square at one end, and at the other end mirrored.
+
+    Of a square image both are the whole image; ``crop`` plays no part here, but in the network.
+    Each of the ten crops then lies in one of the two squares, or nearly so: the network sees a
+    photo and its mirror image nearly alike, so the corners of a wide one need each end but once.
+    """
+    resized = _resize_shorter_side(image, resize)
+    return np.stack([resized[:resize, :resize], resized[-resize:, -resize:][:, ::-1]])
+
+
 def squash(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
     """Resize the whole image to ``crop x crop``, whatever its shape; ``resize`` plays no part."""
     return _resize(image, crop, crop)[None]
@@ -61,12 +86,47 @@ def squash_mirror(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
 TRANSFORMS = {
     "center": Transform(1, center),
     "ten_crop": Transform(10, ten_crop),
-    "squash": Transform(1, squash),
-    "squash_mirror": Transform(2, squash_mirror, apart=True),
+    "dense_ten_crop": Transform(2, dense_ten_crop, dense=True),
+    "squash": Transform(1, squash, squashed=True),
+    "squash_mirror": Transform(2, squash_mirror, apart=True, squashed=True),
 }
 
-SQUASHING = ("squash", "squash_mirror")
-"""Those in which ``resize`` plays no part."""
+
+class Cutting(Protocol):
+    """What :func:`crop_problems` reads of an extractor's settings."""
+
+    backbone: str
+    transform: str
+    resize: int
+    crop: int
+    layers: str
+
+
+def crop_problems(settings: Cutting) -> Iterator[str]:
+    """Yield which settings contradict each other; each sentence begins with one."""
+    transform = TRANSFORMS.get(settings.transform)
+    squashed = transform is not None and transform.squashed
+    if settings.resize < settings.crop and not squashed:
+        yield f"resize: expected at least crop ({settings.crop}), found {settings.resize}"
+    if transform and transform.dense:
+        yield from _dense_problems(settings)
+
+
+def _dense_problems(settings: Cutting) -> Iterator[str]:
+    from pipeline_lib.images.backbones import BACKBONES  # the other transforms need no torch
+
+    with_map = [name for name, backbone in BACKBONES.items() if backbone.feature_map]
+    if settings.backbone in BACKBONES and settings.backbone not in with_map:
+        yield (
+            f"transform: expected a backbone that averages over its last feature map "
+            f"({', '.join(with_map)}), found {settings.backbone}, which has none for "
+            f"{settings.transform}. Take another backbone, or ten_crop"
+        )
+    if settings.layers != "last":
+        yield (
+            f"layers: expected last, found {settings.layers}: {settings.transform} cuts windows "
+            "of the last map alone. Take another transform"
+        )
 
 
 def _five_crop(image: np.ndarray, crop: int) -> list[np.ndarray]:

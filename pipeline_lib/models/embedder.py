@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from pipeline_lib.arithmetic import F64
+from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
@@ -43,9 +44,10 @@ class Embedder:
             if not (folder / name).is_file()
         ]
         raise_problems(f"{folder} holds no model: name data/models/RECIPE/seed-N", missing)
-        text = (folder / "preprocessing.json").read_text(encoding="utf-8")
         model = JointSpace.load(folder).to_best_device()
-        return cls(model, Preprocessing.model_validate(json.loads(text)))
+        with reading(folder / "preprocessing.json", "a model's preprocessing"):
+            text = (folder / "preprocessing.json").read_text(encoding="utf-8")
+            return cls(model, Preprocessing.model_validate(json.loads(text)))
 
     @property
     def languages(self) -> list[str]:

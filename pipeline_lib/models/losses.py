@@ -5,6 +5,8 @@ A loss is added by a class here, and by its keys under the same name in settings
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -51,6 +53,74 @@ def ranking_hinge(
     return violations_that_count(hinge, violations)
 
 
+class Side(NamedTuple):
+    """Queries of one side of a batch, and all of the other side, where each has its own.
+
+    Attributes:
+        scores: Similarities ``[queries, candidates]``.
+        own: Similarity of each query to its own candidate ``[queries]``.
+        excluded: ``bool [queries, candidates]``, true for candidates that are no negatives.
+    """
+
+    scores: Tensor
+    own: Tensor
+    excluded: Tensor
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The two sides of a batch, rows and columns: each is what the other chooses from.
+
+    Row ``i`` belongs to column ``i``, of the first ``pairs``; further rows and columns are
+    negatives alone. Where several processes share a batch, each has the queries of a part of the
+    pairs, and all that these choose from.
+
+    Attributes:
+        scores: Similarities ``[rows, columns]``; ``[part, columns]`` of a part.
+        rows: Image of each row ``[rows]``; what is of one image is not each other's negative.
+        columns: Image of each column ``[columns]``.
+        pairs: How many rows belong to a column.
+        negatives: Each query meets so many random ones; all of the batch if None.
+        part: Which pairs' queries count here.
+        turned: Similarities of the part's columns to all rows ``[part, rows]``; None if all pairs
+            count, where it is ``scores`` turned.
+    """
+
+    scores: Tensor
+    rows: Tensor
+    columns: Tensor
+    pairs: int
+    negatives: int | None = None
+    part: slice = field(default_factory=lambda: slice(None))
+    turned: Tensor | None = None
+
+    @classmethod
+    def paired(cls, scores: Tensor, images: Tensor, negatives: int | None = None) -> "Candidates":
+        """Return those of a batch of pairs: scores ``[pairs, pairs]``, an image of each."""
+        return cls(scores, images, images, len(images), negatives)
+
+    def scaled(self, factor: Tensor) -> "Candidates":
+        """Return the same with all similarities times a number."""
+        turned = None if self.turned is None else self.turned * factor
+        return replace(self, scores=self.scores * factor, turned=turned)
+
+    def sides(self) -> Iterator[Side]:
+        """Yield the rows among the columns, then the columns among the rows."""
+        own = self.scores.diagonal(self.part.start or 0)[: self.pairs]
+        turned = self.scores.T if self.turned is None else self.turned
+        yield Side(self.scores[: self.pairs], own, self._excluded(self.rows, self.columns))
+        yield Side(turned[: self.pairs], own, self._excluded(self.columns, self.rows))
+
+    def _excluded(self, queries: Tensor, candidates: Tensor) -> Tensor:
+        """Return what is no negative, from the images of one side and of the other."""
+        queries = queries[: self.pairs]
+        if self.negatives is None:
+            return queries[self.part][:, None] == candidates[None, :]
+        same = queries[:, None] == candidates[None, :]
+        # Chance is that of the whole batch, whatever part of it counts here.
+        return (same | ~drawn_negatives(same, self.negatives))[self.part]
+
+
 class Hinge(nn.Module):
     """The ranking hinge of rows against columns plus that of columns against rows.
 
@@ -62,18 +132,11 @@ class Hinge(nn.Module):
         super().__init__()
         self.margin, self.violations = margin, violations
 
-    def forward(
-        self,
-        scores: Tensor,
-        rows: Tensor,
-        negatives: int | None = None,
-        columns: Tensor | None = None,
-        pairs: int | None = None,
-    ) -> Terms:
+    def forward(self, batch: Candidates) -> Terms:
         """Rank each pair above wrong ones; see :data:`LOSSES`."""
-        total = scores.new_zeros(())
-        for side, own, excluded in _sides(scores, rows, negatives, columns, pairs):
-            total = total + ranking_hinge(side, own, excluded, self.margin, self.violations).sum()
+        total = batch.scores.new_zeros(())
+        for side in batch.sides():
+            total = total + ranking_hinge(*side, self.margin, self.violations).sum()
         return {"hinge": total}
 
 
@@ -90,55 +153,23 @@ class InfoNCE(nn.Module):
         start = torch.tensor(-math.log(temperature))
         self.log_scale = nn.Parameter(start, requires_grad=tune_temperature)
 
-    def forward(
-        self,
-        scores: Tensor,
-        rows: Tensor,
-        negatives: int | None = None,
-        columns: Tensor | None = None,
-        pairs: int | None = None,
-    ) -> Terms:
+    def forward(self, batch: Candidates) -> Terms:
         """Make each pair likelier than wrong ones; see :data:`LOSSES`."""
-        scaled = scores * self.log_scale.clamp(max=_HIGHEST_LOG_SCALE).exp()
+        scaled = batch.scaled(self.log_scale.clamp(max=_HIGHEST_LOG_SCALE).exp())
         terms = {}
-        for name, (side, own, excluded) in zip(
-            ("rows", "columns"), _sides(scaled, rows, negatives, columns, pairs), strict=True
-        ):
-            rivals = side.masked_fill(excluded, -torch.inf)
-            terms[name] = (torch.cat([own[:, None], rivals], 1).logsumexp(1) - own).sum()
+        for name, side in zip(("rows", "columns"), scaled.sides(), strict=True):
+            rivals = side.scores.masked_fill(side.excluded, -torch.inf)
+            all_of_them = torch.cat([side.own[:, None], rivals], 1)
+            terms[name] = (all_of_them.logsumexp(1) - side.own).sum()
         return terms
 
 
 LOSSES: dict[str, Callable[..., nn.Module]] = {"hinge": Hinge, "infonce": InfoNCE}
-"""Each is made of its keys in a recipe, and called with these, the first two by place:
+"""Each is made of its keys in a recipe, and called with a batch's :class:`Candidates`.
 
-- scores: Similarities ``[rows, columns]`` of the two sides of a batch. Row ``i`` belongs to column
-  ``i``, of the first ``pairs``; further rows and columns are negatives alone.
-- rows: Image of each row ``[rows]``; what is of one image is not each other's negative.
-- negatives: Each query meets so many random ones; all of the batch if None.
-- columns: Image of each column ``[columns]``; if None, that of the rows.
-- pairs: How many rows belong to a column; all if None.
-
-It returns terms that are summed over the queries of both directions and that add up to the loss.
+It returns terms that are summed over the queries of both :meth:`Candidates.sides`, and that add up
+to the loss; so the sum over all parts of a batch is the loss of the batch.
 """
-
-
-def _sides(
-    scores: Tensor,
-    rows: Tensor,
-    negatives: int | None,
-    columns: Tensor | None,
-    pairs: int | None,
-) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Yield both directions: scores of the queries, those of their own, what is no negative."""
-    pairs = len(rows) if pairs is None else pairs
-    own = scores.diagonal()[:pairs]
-    same = rows[:, None] == (rows if columns is None else columns)[None, :]
-    for side, excluded in ((scores, same), (scores.T, same.T)):
-        queries, excluded = side[:pairs], excluded[:pairs]
-        if negatives is not None:
-            excluded = excluded | ~drawn_negatives(excluded, negatives)
-        yield queries, own, excluded
 
 
 def drawn_negatives(positive: Tensor, terms: int) -> Tensor:
@@ -157,7 +188,12 @@ def drawn_negatives(positive: Tensor, terms: int) -> Tensor:
 
 
 def neighbourhood_hinge(
-    scores: Tensor, positive: Tensor, excluded: Tensor, margin: float, violations: str | int
+    scores: Tensor,
+    positive: Tensor,
+    excluded: Tensor,
+    margin: float,
+    violations: str | int,
+    queries: int | None = None,
 ) -> Tensor:
     """Bring a query's hardest right candidate nearer than its wrong ones (Wang et al. 2019).
 
@@ -167,6 +203,7 @@ def neighbourhood_hinge(
         excluded: ``bool``, true for candidates that are no negatives: the right ones, itself.
         margin: The hinge's margin.
         violations: See :func:`violations_that_count`.
+        queries: How many the mean is over, if these are a part of them.
 
     Returns:
         The mean loss of the queries that have a right candidate; 0 if none has.
@@ -177,7 +214,8 @@ def neighbourhood_hinge(
     if not has_one.all():
         scores, positive, excluded = scores[has_one], positive[has_one], excluded[has_one]
     hardest = scores.masked_fill(~positive, torch.inf).amin(dim=1)
-    return ranking_hinge(scores, hardest, excluded, margin, violations).mean()
+    losses = ranking_hinge(scores, hardest, excluded, margin, violations)
+    return losses.mean() if queries is None else losses.sum() / queries
 
 
 class _Reverse(torch.autograd.Function):

@@ -54,7 +54,8 @@ class _SquaredOrder(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a, b)
-        return torch.stack([-(b - row).clamp_(min=0).square_().sum(dim=1) for row in a])
+        rows = [-(b - row).clamp_(min=0).square_().sum(dim=1) for row in a]
+        return torch.stack(rows) if rows else a.new_empty(0, len(b))
 
     @staticmethod
     @once_differentiable

@@ -1,10 +1,11 @@
 """The translator: a network, its subwords and its search; saved and loaded here."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from pipeline_lib.models.precise import PreciseModule
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy
 from pipeline_lib.models.translator_gru import AttentionGRUNetwork
 from pipeline_lib.models.translator_transformer import TransformerNetwork
+from pipeline_lib.scheduling.each import Each
 from pipeline_lib.settings.synthesis import AnyTranslator
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import END, PAD, START
@@ -44,6 +46,15 @@ class Hypothesis:
     text: str
     log_likelihood: float | None
     score: float | None
+
+
+class Search(NamedTuple):
+    """A batch of sentences to translate, as ids, and how: see :meth:`Translator.translate`."""
+
+    ids: list[list[int]]
+    beam: int
+    n_best: int
+    alpha: float
 
 
 class Translator(PreciseModule):
@@ -83,6 +94,7 @@ class Translator(PreciseModule):
         n_best: int,
         alpha: float,
         batch_hypotheses: int = 512,
+        each: Each | None = None,
     ) -> list[list[Hypothesis]]:
         """Translate any number of sentences, in eval mode.
 
@@ -93,6 +105,7 @@ class Translator(PreciseModule):
             alpha: Exponent of the length penalty.
             batch_hypotheses: So many are open at once. Sentences are taken in the order of their
                 length, so that a batch is short or long as one.
+            each: Does the batches elsewhere by :func:`searching`; all cores do them here if None.
 
         Returns:
             The best translations of each sentence, best first.
@@ -102,13 +115,10 @@ class Translator(PreciseModule):
         lengths = np.array([len(each) for each in ids])
         order, size = np.argsort(lengths, kind="stable").tolist(), max(batch_hypotheses // beam, 1)
         batches = [order[start : start + size] for start in range(0, len(order), size)]
-
-        def search(rows: list[int]) -> list[list[Hypothesis]]:
-            return self._search([ids[row] for row in rows], beam, n_best, alpha)
-
+        searches = [Search([ids[row] for row in rows], beam, n_best, alpha) for rows in batches]
         at_once = None if self.device.type == "cpu" else 1
-        lists = chain.from_iterable(on_all_cores(search, batches, at_once))
-        found = dict(zip(chain.from_iterable(batches), lists, strict=True))
+        lists = each(searches) if each else on_all_cores(self.search, searches, at_once)
+        found = dict(zip(chain.from_iterable(batches), chain.from_iterable(lists), strict=True))
         return [found[row] for row in range(len(ids))]
 
     def encode(self, sentences: Sequence[str]) -> list[list[int]]:
@@ -116,9 +126,9 @@ class Translator(PreciseModule):
         return [[*ids, END] for ids in self.subwords.encode(sentences)]
 
     @torch.inference_mode()
-    def _search(
-        self, ids: list[list[int]], beam: int, n_best: int, alpha: float
-    ) -> list[list[Hypothesis]]:
+    def search(self, search: Search) -> list[list[Hypothesis]]:
+        """Translate one batch; return the best translations of each sentence, best first."""
+        ids, beam, n_best, alpha = search
         longest = torch.tensor([_LONGEST_RATIO * len(each) + _LONGEST_MORE for each in ids])
         numbers = len(ids) * beam * self.network.words.embedding_dim
         with arithmetic(self.recipe.precision), cores_for(numbers):
@@ -162,6 +172,11 @@ class Translator(PreciseModule):
             translator = cls(TypeAdapter(AnyTranslator).validate_python(recipe), subwords)
             translator.load_state_dict(load_file(folder / "weights.safetensors"))
         return translator.eval()
+
+
+def searching(folder: Path) -> Callable[[Search], list[list[Hypothesis]]]:
+    """Return the search of a translator that was saved: what workers elsewhere load."""
+    return Translator.load(folder).to_best_device().search
 
 
 def pad(ids: Sequence[Sequence[int]]) -> Tensor:

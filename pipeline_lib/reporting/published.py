@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.reporting.figures import FIGURE, KEY, RECALLS, TRANSLATED
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import NOTHING, Table, number
@@ -41,7 +42,7 @@ def read_published(path: Path) -> pd.DataFrame:
     Raises:
         ContractError: Lists missing columns, or the lines whose value is no number.
     """
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table = read_rows(path, dtype=str, keep_default_na=False)
     raise_problems(path, _column_problems(table))
     number = pd.to_numeric(table["value"], errors="coerce")
     raise_problems(path, _value_problems(table["value"], number))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.reports import read_report, read_reports
+from pipeline_lib.contract.reports import read_report, read_reports, read_rows
 from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
 from pipeline_lib.reporting.claims import (
     asked_by_claims,
@@ -192,7 +192,7 @@ def read_results(settings: Settings) -> Results:
     results = Results(
         settings=settings,
         tasks={t: {name: own[t] for name, own in scores.items() if t in own} for t in tasks},
-        training=of_recipes("training.csv", pd.read_csv),
+        training=of_recipes("training.csv", read_rows),
         models=of_recipes("model.json", read_report),
         pseudopairs=read_reports(Path("metrics/reports/pseudopairs")),
         translators=read_reports(Path("metrics/reports/translators")),

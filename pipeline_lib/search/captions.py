@@ -1,13 +1,14 @@
 """Training captions by their vectors: what a model has read that lies near a photo or a query."""
 
 import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from pipeline_lib.contract.digests import SUMS, check_sums, write_sums
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256, publish, tree_sha256
@@ -41,7 +42,7 @@ def study_captions(model: Path) -> Path | None:
     recipe = model.resolve() / "recipe.json"
     if not recipe.is_file():
         return None
-    name = json.loads(recipe.read_text(encoding="utf-8")).get("pairs")
+    name = read_report(recipe).get("pairs")
     table = model.resolve().parents[2] / f"pairs/{name}.parquet"
     return table if table.is_file() else None
 
@@ -68,14 +69,21 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }
-    return Captions(texts, _vectors(embedder, texts, cache / f"captions-{key}"))
+    return Captions(texts, kept_vectors(embedder, texts, cache / f"captions-{key}"))
 
 
-def _vectors(embedder: Embedder, texts: dict[str, list[str]], kept: Path) -> dict[str, np.ndarray]:
-    if not kept.is_dir():
+def kept_vectors(
+    embedder: Embedder, texts: dict[str, list[str]], kept: Path
+) -> dict[str, np.ndarray]:
+    """Return the vectors of sentences by language: those that a folder keeps, if it is whole."""
+    names = [f"{language}.npy" for language in texts]
+    try:
+        check_sums(kept, (SUMS, *names))
+    except ContractError:  # not there yet, or damaged
         with publish(kept) as folder:
             folder.mkdir()
             for language, own in texts.items():
                 vectors = embedder.embed_sentences(own, language).astype(np.float32)
                 np.save(folder / f"{language}.npy", vectors)
+            write_sums(folder)
     return {language: np.load(kept / f"{language}.npy") for language in texts}

@@ -65,7 +65,13 @@ class PhotoIndex:
 
 def default_index(model: Path, photos: Path) -> Path:
     """Return the file of the index of a folder for a model, in the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError as error:
+        raise ContractError(
+            "expected a home folder to keep the index in, found none. Set HOME, or name a file "
+            "with --index"
+        ) from error
     key = json.dumps([os.fsdecode(photos.resolve()), tree_sha256(model)])
     return cache / "polyview" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
 
@@ -88,7 +94,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     photos = photos.resolve()
     dim, digest = embedder.model.architecture.embed_dim, tree_sha256(model)
     with _only_one(file):
-        known = _read(file, dim, digest)
+        known = read_rows(file, dim, digest)
         found = _look(photos)
         rows = _Rows({path: known[path] for path in found.keys() & known.keys()})
         changed = [
@@ -99,7 +105,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
             _embed_changed(embedder, photos, changed, found, of_content, rows)
         finally:
             if changed or rows.keys() != known.keys():
-                _write(rows, dim, digest, file)
+                write_rows(rows, dim, digest, file)
     return _index(photos, rows, dim)
 
 
@@ -192,13 +198,23 @@ def _schema(dim: int, digest: str) -> pa.Schema:
     return pa.schema(columns, {"model": digest})
 
 
-def _read(file: Path, dim: int, digest: str) -> _Rows:
-    """Return the rows of an index; none if it is of another model, damaged, or not there."""
-    try:
-        table = pq.read_table(file)
-    except (OSError, pa.ArrowInvalid):
-        return {}
+def read_rows(file: Path, dim: int, digest: str) -> _Rows:
+    """Return the rows of an index; none if it is of another model, damaged, or not there.
+
+    Raises:
+        ContractError: If the file is no index, but something else, which nobody wants replaced.
+    """
     schema = _schema(dim, digest)
+    try:
+        table = pq.read_table(file, page_checksum_verification=True)
+    except FileNotFoundError:
+        return {}
+    except (OSError, pa.ArrowException):
+        if file.stat().st_size and not _begins_as_parquet(file):
+            raise _no_index(file) from None
+        return {}
+    if table.schema.names != schema.names:
+        raise _no_index(file)
     if not table.schema.equals(schema) or (table.schema.metadata or {}) != schema.metadata:
         return {}
     present = table["vector"].is_valid().to_numpy()
@@ -212,14 +228,28 @@ def _read(file: Path, dim: int, digest: str) -> _Rows:
     return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
 
 
-def _write(rows: _Rows, dim: int, digest: str, file: Path) -> None:
+def _begins_as_parquet(file: Path) -> bool:
+    with open(file, "rb") as content:
+        return content.read(4) == b"PAR1"
+
+
+def _no_index(file: Path) -> ContractError:
+    return ContractError(
+        f"{file}: expected an index of photos, found another file, which it would replace. Name "
+        "another one with --index, or delete it"
+    )
+
+
+def write_rows(rows: _Rows, dim: int, digest: str, file: Path) -> None:
+    """Publish the rows of an index of vectors ``[dim]`` by the model of a digest."""
     schema = _schema(dim, digest)
     listed = [(os.fsencode(path), *row) for path, row in sorted(rows.items())]
     table = pa.Table.from_pandas(
         pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False
     )
     with publish(file) as temporary:
-        pq.write_table(table.replace_schema_metadata(schema.metadata), temporary)
+        content = table.replace_schema_metadata(schema.metadata)
+        pq.write_table(content, temporary, write_page_checksum=True)
 
 
 @contextmanager

@@ -48,7 +48,8 @@ class LanguageDetector:
             likely = max(probabilities, key=probabilities.get)
             raise ContractError(
                 f"query: expected one of the model's languages ({', '.join(unknown)}), found "
-                f"{text!r}, which looks like {likely}. If it is one of them, name it: --language"
+                f"{text!r}, which looks like {likely}. If it is one of them, name it: "
+                "--language, or beside the page's box"
             )
         return best
 

@@ -22,6 +22,7 @@ class Term:
         sign: 1 for what a photo shall show, -1 for what it shall not.
         language: Of words; empty for a photo.
         unknown: Words that the training captions did not have.
+        guessed: The language was detected, though half of the words or more are unknown in it.
     """
 
     text: str
@@ -29,6 +30,7 @@ class Term:
     sign: int = 1
     language: str = ""
     unknown: list[str] = field(default_factory=list)
+    guessed: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,12 @@ class Searcher:
         """
         if not text.strip():
             raise ContractError("query: expected words, found none")
-        language = language or self.languages.detect(text)
-        vector = self.embedder.embed_sentences([text], language)[0]
-        words = self.embedder.words(text, language)
+        read_as = language or self.languages.detect(text)
+        vector = self.embedder.embed_sentences([text], read_as)[0]
+        words = self.embedder.words(text, read_as)
         unknown = [word for word, known in words.items() if not known]
-        return Term(text, np.float32(vector), sign, language, unknown)
+        guessed = language is None and 2 * len(unknown) >= len(words)
+        return Term(text, np.float32(vector), sign, read_as, unknown, guessed)
 
     def photo(self, photo: Photo, name: str, sign: int = 1) -> Term:
         """Return a term of a photo that need not be in the index.

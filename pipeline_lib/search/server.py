@@ -272,6 +272,7 @@ def _term_json(term: Term) -> dict[str, object]:
         "text": term.text,
         "sign": term.sign,
         "language": term.language or None,
+        "guessed": term.guessed,
         "unknown": term.unknown,
     }
 

@@ -12,8 +12,9 @@ class Extractor(Strict):
     images: str
     backbone: str
     weights: str
-    transform: Literal["center", "ten_crop", "squash", "squash_mirror"]
+    transform: Literal["center", "ten_crop", "dense_ten_crop", "squash", "squash_mirror"]
     resize: Count
     crop: Count
     precision: Precision
     batch_size: Count
+    layers: Literal["last", "stages"] = "last"

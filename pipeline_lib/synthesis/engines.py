@@ -10,6 +10,7 @@ from pathlib import Path
 
 import sentencepiece
 
+from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.corpora.files import read_table
 from pipeline_lib.device import best_device
@@ -65,8 +66,13 @@ def _trained(settings: OwnTranslation) -> Engine:
         },
         translate=lambda sentences: translator.translate(sentences, n_best=1, **search),
         check=_anything,
-        images_seen=json.loads((folder / "images.json").read_text(encoding="utf-8")),
+        images_seen=_images_seen(folder / "images.json"),
     )
+
+
+def _images_seen(path: Path) -> dict[str, list[str]]:
+    with reading(path, "the images of each split in JSON"):
+        return {**json.loads(path.read_text(encoding="utf-8"))}
 
 
 def _other_languages(translator: Translator, settings: OwnTranslation) -> list[str]:

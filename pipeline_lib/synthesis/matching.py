@@ -16,14 +16,9 @@ from torch import Tensor
 
 from pipeline_lib.arithmetic import exp, log
 from pipeline_lib.exact import ordered_sum
-from pipeline_lib.synthesis.neighbours import (
-    Neighbours,
-    exact_tiles,
-    nearest,
-    nearest_both_ways,
-    pair_scores,
-)
+from pipeline_lib.synthesis.neighbours import Neighbours, exact_tiles, pair_scores
 from pipeline_lib.synthesis.rounding import Gridded
+from pipeline_lib.synthesis.spread_neighbours import nearest, nearest_both_ways
 
 _EDGES = 2**20
 """Pairs that become Python numbers at a time."""

@@ -1,21 +1,20 @@
 """Captions of one language into another, beside the originals, in batches that survive a kill."""
 
 import json
-import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pandas as pd
-from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.models.translator import Hypothesis
-from pipeline_lib.publishing import publish
+from pipeline_lib.scheduling.cluster import open_pool
+from pipeline_lib.scheduling.shards import FileStore, Shard, in_shards, run_shards
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer
-from pipeline_lib.synthesis.engines import Engine
+from pipeline_lib.synthesis.engines import Engine, build_engine
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 CHUNK = 1024
@@ -41,36 +40,56 @@ def distinct_sentences(captions: pd.DataFrame) -> list[str]:
 
 
 def translate_sentences(
-    engine: Engine, sentences: Sequence[str], resume: Path, label: str
+    engine: Engine, settings: Translation, sentences: Sequence[str], resume: Path, label: str
 ) -> list[Hypothesis]:
     """Translate sentences in chunks; each is written to ``resume`` and never done again.
+
+    Args:
+        engine: Of these settings. Workers elsewhere build their own.
+        settings: What the engine is built from.
+        sentences: Short ones first, which makes even chunks.
+        resume: Folder of unfinished work, of these sentences and this engine.
+        label: Of the progress bar.
 
     Returns:
         The best translation of each sentence.
     """
     engine.check(sentences)
-    paths = {start: resume / f"{start:09d}.json" for start in range(0, len(sentences), CHUNK)}
-    done = {start: best for start, path in paths.items() if (best := _kept(path)) is not None}
-    count = sum(map(len, done.values()))
-    with tqdm(total=len(sentences), initial=count, unit="sentence", desc=label) as bar:
-        for start in sorted(paths.keys() - done.keys()):
-            chunk = sentences[start : start + CHUNK]
-            done[start] = [asdict(hypotheses[0]) for hypotheses in engine.translate(chunk)]
-            with publish(paths[start]) as temporary:
-                temporary.write_text(json.dumps(done[start]), encoding="utf-8")
-            bar.update(len(chunk))
-    return [Hypothesis(**each) for start in paths for each in done[start]]
+    shards, store = in_shards(sentences, CHUNK), FileStore(resume)
+    with open_pool(_Load(engine, settings)) as pool:
+        raise_problems(label, run_shards(shards, pool, store, unit="sentences", label=label))
+    results = (json.loads(store.read(shard.index)) for shard in shards)
+    return [Hypothesis(**each) for result in results for each in result]
 
 
-def _kept(path: Path) -> list[dict] | None:
-    """Return what an earlier run wrote, or None where it is to be done, anew if it is damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        print(f"{path}: these translations are damaged: they are made anew", file=sys.stderr)
-        return None
+class TranslationWorker:
+    """What translates chunks of sentences: a worker of :func:`~shards.run_shards`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.description, self._translate = engine.description, engine.translate
+
+    def read(self, shard: Shard) -> Sequence[str]:
+        """Return the sentences."""
+        return shard.items
+
+    def compute(self, read: Sequence[str]) -> bytes:
+        """Return the best hypothesis of each sentence, in JSON."""
+        best = [asdict(hypotheses[0]) for hypotheses in self._translate(read)]
+        return json.dumps(best).encode()
+
+
+@dataclass
+class _Load:
+    """From an engine to its worker; where it travels to, the engine is built anew."""
+
+    engine: Engine | None
+    settings: Translation
+
+    def __call__(self) -> TranslationWorker:
+        return TranslationWorker(self.engine or build_engine(self.settings))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {"engine": None, "settings": self.settings}
 
 
 def translated_captions(

@@ -9,6 +9,7 @@ from sacrebleu.metrics import BLEU
 from pipeline_lib.evaluation.machine_translation.quality import translation_quality
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.translator import Hypothesis, Translator
+from pipeline_lib.scheduling.each import Each
 
 _BLEU_TOKENIZERS = {"zh": "zh", "ja": "char"}
 """Languages without spaces between words; the others are tokenised by mteval's rules (13a)."""
@@ -27,13 +28,20 @@ def greedy_bleu(translator: Translator, pairs: pd.DataFrame) -> float:
 
 
 def measure(
-    translator: Translator, pairs: pd.DataFrame, *, resamples: int, confidence: float, seed: int
+    translator: Translator,
+    pairs: pd.DataFrame,
+    each: Each | None = None,
+    *,
+    resamples: int,
+    confidence: float,
+    seed: int,
 ) -> dict[str, dict[str, object]]:
     """Return the quality of translations of each split but the training one.
 
     Args:
         translator: Searches as its recipe says.
         pairs: Rows of :func:`parallel.parallel_text`.
+        each: See :meth:`Translator.translate`.
         resamples: See :func:`translation_quality.translation_quality`.
         confidence: Likewise.
         seed: Likewise.
@@ -41,7 +49,11 @@ def measure(
     recipe, found = translator.recipe, {}
     for split, rows in pairs[pairs["split"] != "train"].groupby("split"):
         hypotheses = translator.translate(
-            rows["source"].tolist(), beam=recipe.beam, n_best=1, alpha=recipe.length_normalization
+            rows["source"].tolist(),
+            beam=recipe.beam,
+            n_best=1,
+            alpha=recipe.length_normalization,
+            each=each,
         )
         found[split] = translation_quality(
             best_texts(hypotheses),
@@ -60,7 +72,10 @@ def best_texts(hypotheses: Sequence[Sequence[Hypothesis]]) -> list[str]:
 
 
 def nbest_lists(
-    translator: Translator, sentences: Sequence[str], tokenize: Callable[[str], list[str]]
+    translator: Translator,
+    sentences: Sequence[str],
+    tokenize: Callable[[str], list[str]],
+    each: Each | None = None,
 ) -> NBest:
     """Return the recipe's ``n_best`` translations of each sentence, as tokens.
 
@@ -73,6 +88,7 @@ def nbest_lists(
         beam=max(recipe.beam, recipe.n_best),
         n_best=recipe.n_best,
         alpha=recipe.length_normalization,
+        each=each,
     )
     rows = [(number, each) for number, listed in enumerate(found) for each in listed]
     return NBest(

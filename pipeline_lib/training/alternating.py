@@ -17,8 +17,10 @@ from pipeline_lib.training.tasks import (
     IMAGE_CAPTION,
     Objective,
     Task,
+    embed_images,
     embed_rows,
     images_of,
+    paired,
 )
 
 CAPTION_CAPTION = "caption_caption"
@@ -75,9 +77,9 @@ def _image_caption_task(
 
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         image_index = images_of(sentences, rows)
-        images = model.image_vectors(examples.features[image_index])
-        scores = model.scores(images, embed_rows(model, sentences, rows, language))
-        return learner.loss(scores, image_index)
+        images = embed_images(model, examples.features, image_index)
+        captions = embed_rows(model, sentences, rows, language)
+        return learner.loss(paired(model, images, captions, image_index))
 
     stream = Stream(len(sentences), learner.recipe.batch_size, seed)
     return Task(IMAGE_CAPTION, f"{key[0]} {language}", stream, terms)
@@ -98,10 +100,9 @@ def _caption_caption_task(
 
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         a_rows, b_rows = index[rows].T
-        scores = model.scores(
-            embed_rows(model, a, a_rows, a_key[1]), embed_rows(model, b, b_rows, b_key[1])
-        )
-        return learner.loss(scores, images_of(a, a_rows))
+        of_a = embed_rows(model, a, a_rows, a_key[1])
+        of_b = embed_rows(model, b, b_rows, b_key[1])
+        return learner.loss(paired(model, of_a, of_b, images_of(a, a_rows)))
 
     name = f"{a_key[0]} {a_key[1]}-{b_key[0]} {b_key[1]}"
     stream = Stream(len(pairs), learner.recipe.batch_size, seed)

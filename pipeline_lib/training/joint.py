@@ -15,8 +15,10 @@ from pipeline_lib.training.tasks import (
     Objective,
     Task,
     add,
+    embed_images,
     embed_rows,
     images_of,
+    paired,
     present,
     uniform_choice,
 )
@@ -65,7 +67,7 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
     sentences = [examples.sentences[set_name, language] for language in languages]
     tuples = torch.from_numpy(caption_tuples(sentences))
     negatives = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
-    paired = LANGUAGE_PAIRS[recipe.language_pairs]
+    two_of = LANGUAGE_PAIRS[recipe.language_pairs]
 
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         found: Terms = {}
@@ -76,15 +78,15 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
             embedded, group = examples.features.new_empty(0), images_of(of_language, chosen)
             if len(there):
                 embedded = embed_rows(model, of_language, chosen, language)
-                images = model.image_vectors(examples.features[group])
-                scores = model.scores(images, embedded)
-                add(found, learner.loss(scores, group, negatives), recipe.beta)
+                images = embed_images(model, examples.features, group)
+                batch = paired(model, images, embedded, group, negatives)
+                add(found, learner.loss(batch), recipe.beta)
             vectors.append((there, embedded, group))
-        for a, b in paired(vectors, 2) if recipe.beta < 1 else ():
+        for a, b in two_of(vectors, 2) if recipe.beta < 1 else ():
             of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
             if of_a.any():  # the tuples that have both languages (Eq. 2)
-                scores = model.scores(a[1][of_a], b[1][of_b])
-                add(found, learner.loss(scores, a[2][of_a], negatives), 1 - recipe.beta)
+                batch = paired(model, a[1][of_a], b[1][of_b], a[2][of_a], negatives)
+                add(found, learner.loss(batch), 1 - recipe.beta)
         return found
 
     stream = Stream(len(tuples), recipe.batch_size, seed)

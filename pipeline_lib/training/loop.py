@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from pipeline_lib.training import ranks
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
+from pipeline_lib.training.optimization import tuned_parameters
 
 History = list[dict[str, float]]
 """One row per validation: update, epoch, mean of each loss, validation scores."""
@@ -134,7 +136,10 @@ def train(work: Work, resume: Path, label: str, line: int = 0) -> Course:
     run = _Run(work, resume / "checkpoint.pt")
     run.resume_if_possible()
     done, last = run.progress.update, work.pace.last_update
-    with tqdm(initial=done, total=last, unit="update", desc=label, position=line) as bar:
+    silent = not ranks.is_first()
+    with tqdm(
+        initial=done, total=last, unit="update", desc=label, position=line, disable=silent
+    ) as bar:
         while not run.finished:
             run.train_until_validation(bar)
             run.validate_and_keep(bar)
@@ -156,8 +161,9 @@ def average_weights(checkpoints: list[Weights]) -> Weights:
 class _Run:
     def __init__(self, work: Work, checkpoint: Path) -> None:
         self.work, self.network, self.pace = work, work.network, work.pace
+        ranks.synchronize_normalization(self.network)
         self.checkpoint, self.progress = checkpoint, Progress()
-        self.tuned = [p for p in self.network.parameters() if p.requires_grad]
+        self.tuned = tuned_parameters(self.network)
         self.optimizer = self.pace.optimizer(self.network)
 
     @property
@@ -169,13 +175,15 @@ class _Run:
         return self.progress.validations_since_best >= self.pace.patience
 
     def resume_if_possible(self) -> None:
-        if state := load_checkpoint(self.checkpoint, self.tuned[0].device):
+        device = self.tuned[0].device if ranks.count() == 1 else torch.device("cpu")
+        if state := ranks.from_first(lambda: load_checkpoint(self.checkpoint, device)):
             self.network.load_state_dict(state["network"])
             self.optimizer.load_state_dict(state["optimizer"])
             self.progress = Progress(**state["progress"])
 
     def train_until_validation(self, bar: tqdm) -> None:
         self.network.train()
+        ranks.same_weights(self.network)
         every, update = self.pace.validate_every, self.progress.update
         stop = min(update - update % every + every, self.pace.last_update)
         losses: dict[str, list[Tensor]] = defaultdict(list)
@@ -197,6 +205,7 @@ class _Run:
         self.optimizer.zero_grad()
         loss, shown = self.work.loss(progress, random)
         loss.backward()
+        ranks.sum_gradients(self.tuned)
         if pace.clip_norm != "none":
             torch.nn.utils.clip_grad_norm_(self.tuned, pace.clip_norm)
         self.optimizer.step()
@@ -207,7 +216,7 @@ class _Run:
     def validate_and_keep(self, bar: tqdm) -> None:
         self.network.eval()
         progress, kept = self.progress, self.progress.kept
-        score, columns = self.work.validate()
+        score, columns = ranks.from_first(self.work.validate)
         progress.history[-1].update(columns)
         place = sum(other >= score for other, _ in kept)
         progress.validations_since_best = progress.validations_since_best + 1 if place else 0
@@ -218,7 +227,8 @@ class _Run:
         if self.stalled and progress.stalls < self.pace.decays:
             self._go_on_from_best()
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
-        save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
+        if ranks.is_first():
+            save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
 
     def _go_on_from_best(self) -> None:
         self.progress.stalls += 1
@@ -228,8 +238,8 @@ class _Run:
 
 
 def _mean(losses: list[Tensor], column: str) -> float:
-    mean = float(torch.stack(losses).mean())
-    if not np.isfinite(mean):
+    mean = float(ranks.total(torch.stack(losses).mean()))
+    if not np.isfinite(mean) and ranks.is_first():  # once for all: the others end with it
         raise FloatingPointError(
             f"{column} is {mean}: lower learning_rate or clip_norm, or use precision f32"
         )

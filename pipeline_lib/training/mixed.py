@@ -15,8 +15,10 @@ from pipeline_lib.training.tasks import (
     IMAGE_CAPTION,
     Objective,
     Task,
+    embed_images,
     embed_rows,
     images_of,
+    paired,
     uniform_choice,
 )
 
@@ -57,8 +59,8 @@ def _task(learner: Learner, examples: Examples, seed: tuple[int, int]) -> Task:
                 vectors.append(embed_rows(model, examples.sentences[key], rows, key[1]))
                 image_index.append(images_of(examples.sentences[key], rows))
         group = torch.cat(image_index)
-        scores = model.scores(model.image_vectors(examples.features[group]), torch.cat(vectors))
-        return learner.loss(scores, group)
+        images = embed_images(model, examples.features, group)
+        return learner.loss(paired(model, images, torch.cat(vectors), group))
 
     stream = Stream(len(row), learner.recipe.batch_size, seed)
     return Task(IMAGE_CAPTION, "all captions", stream, terms)

@@ -21,7 +21,16 @@ from pipeline_lib.models.losses import Terms
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
-from pipeline_lib.training.tasks import Objective, Task, add, select_rows, uniform_choice
+from pipeline_lib.training.tasks import (
+    Objective,
+    Task,
+    add,
+    compared,
+    embed_all,
+    embed_images,
+    select_rows,
+    uniform_choice,
+)
 
 MULTIVIEW, IMAGE = "multiview", "image"
 
@@ -106,8 +115,8 @@ def _views(
 ) -> Iterator[tuple[str, View]]:
     """Yield the views of a batch that any of its photos have, the image first."""
     there = np.flatnonzero(photos < len(examples.features))
-    features = examples.features[torch.from_numpy(photos[there]).to(examples.features.device)]
-    yield IMAGE, _view(there, photos, model.image_vectors(features))
+    seen = torch.from_numpy(photos[there]).to(examples.features.device)
+    yield IMAGE, _view(there, photos, embed_images(model, examples.features, seen))
     present = {k: np.flatnonzero(each.count[photos]) for k, each in captions.items()}
     present = {language: places for language, places in present.items() if len(places)}
     sentences = {
@@ -117,7 +126,7 @@ def _views(
         )
         for language, places in present.items()
     }
-    for language, vectors in model.sentence_vectors_of_all(sentences).items():
+    for language, vectors in embed_all(model, sentences).items():
         yield language, _view(present[language], photos, vectors)
 
 
@@ -134,6 +143,6 @@ def _contrast(learner: Learner, model: JointSpace, a: View, b: View) -> Terms:
         return {}
     # Items with both views stand first and in one order, then those with one alone.
     rows, columns = (torch.argsort(~both, stable=True) for both in (in_both, in_both_of_b))
-    scores = model.scores(a.vectors[rows], b.vectors[columns])
-    found = learner.loss(scores, a.photos[rows], columns=b.photos[columns], pairs=pairs)
+    of_a, of_b = (a.vectors[rows], a.photos[rows]), (b.vectors[columns], b.photos[columns])
+    found = learner.loss(compared(model, of_a, of_b, pairs))
     return {name: term / pairs for name, term in found.items()}

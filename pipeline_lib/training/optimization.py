@@ -115,11 +115,7 @@ def make_optimizer(recipe: Recipe, network: nn.Module) -> torch.optim.Optimizer:
 
 
 def _adamw(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    tables = [
-        each.weight
-        for each in network.modules()
-        if isinstance(each, nn.Embedding | nn.EmbeddingBag)
-    ]
+    tables = [each.weight for each in network.modules() if isinstance(each, nn.Embedding)]
     tuned = [table for table in tables if table.requires_grad]
     known = set(map(id, tuned))
     others = [p for p in tuned_parameters(network) if id(p) not in known]

@@ -1,23 +1,31 @@
 """The seeds of a recipe: each is a run of its own, trained once and kept while nothing changes.
 
-Small models train side by side: one keeps one core busy, not all of them.
+Small models train side by side: one keeps one core busy, not all of them. Where the environment
+asks for Ray, its workers train a seed each, in this folder, which they share. Where a model is
+trained by several ranks (ranks.py), the first decides what is trained, and publishes it; the others
+follow.
 """
 
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
 
 from pipeline_lib.contract.problems import warn
+from pipeline_lib.contract.reports import read_report, read_rows
 from pipeline_lib.device import SMALL, best_device
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.publishing import publish, tree_sha256
+from pipeline_lib.scheduling.each import open_workers
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.training import ranks
 from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.fitting import fit
@@ -33,6 +41,8 @@ Score = Callable[[JointSpace, Examples], dict[str, float]]
 
 def side_by_side(recipe: Recipe) -> int:
     """Return how many seeds of a recipe are trained at once."""
+    if ranks.count() > 1:
+        return 1
     small = recipe.batch_size * recipe.text_width < SMALL
     on_cpu = best_device(recipe.precision).type == "cpu"
     return min(len(recipe.seeds), torch.get_num_threads()) if small and on_cpu else 1
@@ -64,30 +74,81 @@ def train_seeds(
     Raises:
         FloatingPointError: If a loss is NaN or infinite.
     """
-
-    def train_seed(numbered: tuple[int, int]) -> None:
-        line, seed = numbered
-        _train(f"{label} seed {seed}", line, material, seed, score, preprocessing, work[seed])
-
     for seed, folder in work.items():
         _take_over(folder, models / f"seed-{seed}", records / f"seed-{seed}")
     missing = [seed for seed in work if not _is_finished(work[seed])]
-    for _ in on_all_cores(train_seed, enumerate(missing), side_by_side(material.recipe)):
-        pass
+    training = _Training(label, material, score, preprocessing, work)
+    most = len(missing) if ranks.count() == 1 else 1
+    with open_workers(
+        partial(_itself, training), most, unit="seeds", label=label, one_at_a_time=True
+    ) as each:
+        at_once = side_by_side(material.recipe)
+        for _ in (each or partial(on_all_cores, training, at_once=at_once))([*enumerate(missing)]):
+            pass
+    _next_seed(None)
+    for seed in missing:
+        _warn_of_doubts(f"{label} seed {seed}", work[seed])
     for output, part in ((models, MODEL), (records, RECORD)):
         with publish(output) as home:
             for seed, folder in work.items():
                 shutil.copytree(folder / part, home / f"seed-{seed}")
 
 
+@dataclass(frozen=True)
+class _Training:
+    """What trains any seed of a recipe, here or on a worker that shares this folder."""
+
+    label: str
+    material: Material
+    score: Score
+    preprocessing: Preprocessing
+    work: Mapping[int, Path]
+
+    def __call__(self, numbered: tuple[int, int]) -> None:
+        """Train a seed, whose progress bar stands in a line of its own."""
+        line, seed = numbered
+        _next_seed(seed)
+        _train(
+            f"{self.label} seed {seed}",
+            line,
+            self.material,
+            seed,
+            self.score,
+            self.preprocessing,
+            self.work[seed],
+        )
+
+
+def _itself(training: _Training) -> _Training:
+    return training
+
+
+def follow_seeds(material: Material) -> None:
+    """Train along, as a rank that is not the first, the seeds that the first one names."""
+    while (seed := _next_seed(None)) is not None:
+        vocabulary = material.vocabulary(seed)
+        train = material.examples("train", seed, vocabulary)
+        learner = material.learner(seed, vocabulary, train.features.shape[1]).to_best_device()
+        fit(learner, train, _by_the_first_alone, seed, Path(), "")
+
+
+def _next_seed(seed: int | None) -> int | None:
+    """Return which seed the first rank says is next; None: all are done."""
+    return ranks.from_first(lambda: seed)
+
+
+def _by_the_first_alone(space: JointSpace) -> dict[str, float]:
+    raise AssertionError(f"a rank that is not the first validates {space}")
+
+
 def curves(records: Path, seeds: list[int]) -> pd.DataFrame:
     """Return the histories of all seeds, one below the other."""
-    return pd.concat([pd.read_csv(records / f"seed-{seed}/training.csv") for seed in seeds])
+    return pd.concat([read_rows(records / f"seed-{seed}/training.csv") for seed in seeds])
 
 
 def description(records: Path, seeds: list[int]) -> dict[str, object]:
     """Return what the first seed's model is, by which rule each ended, and what is doubtful."""
-    found = {str(seed): _read(records / f"seed-{seed}/model.json") for seed in seeds}
+    found = {str(seed): read_report(records / f"seed-{seed}/model.json") for seed in seeds}
     each = {
         key: {seed: one[key] for seed, one in found.items() if key in one}
         for key in ("ended", "doubts")
@@ -100,7 +161,7 @@ def _take_over(work: Path, model: Path, record: Path) -> None:
     published = record / "identity.json"
     if _is_finished(work) or not published.is_file():
         return
-    if _read(published) == _identity(work, model):
+    if read_report(published) == _identity(work, model):
         for source, part in ((model, MODEL), (record, RECORD)):
             with publish(work / part) as temporary:
                 shutil.copytree(source, temporary)
@@ -124,7 +185,7 @@ def _train(
         lambda space: score(space, val),
         seed,
         work,
-        f"{label} on {learner.device.type} in {learner.precision}",
+        f"{label} on {learner.device.type} in {learner.precision}{_ranks()}",
         line,
     )
     with publish(work / MODEL) as folder:
@@ -132,12 +193,21 @@ def _train(
     described = {"parameters": parameter_counts(learner), "precision": learner.precision}
     if found := doubts(course.history, material.recipe, val):
         described["doubts"] = found
-        warn(f"{label}: {'; '.join(found)}")
     with publish(work / RECORD) as folder:
         folder.mkdir()
         pd.DataFrame(course.history).assign(seed=seed).to_csv(folder / "training.csv", index=False)
         _write(folder / "model.json", described | {"ended": course.ended})
         _write(folder / "identity.json", _identity(work, work / MODEL))
+
+
+def _warn_of_doubts(label: str, work: Path) -> None:
+    """Say what is doubtful, on the terminal of the stage, wherever the seed was trained."""
+    if found := read_report(work / RECORD / "model.json").get("doubts"):
+        warn(f"{label}: {'; '.join(found)}")
+
+
+def _ranks() -> str:
+    return f", {ranks.count()} ranks" if ranks.count() > 1 else ""
 
 
 def _is_finished(work: Path) -> bool:
@@ -146,10 +216,6 @@ def _is_finished(work: Path) -> bool:
 
 def _identity(work: Path, model: Path) -> dict[str, str]:
     return {"identity": work.name, "model": tree_sha256(model)}
-
-
-def _read(path: Path) -> dict[str, object]:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _write(path: Path, values: Mapping[str, object]) -> None:

@@ -19,11 +19,18 @@ from pipeline_lib.models.losses import (
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training import ranks
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import History
-from pipeline_lib.training.tasks import Objective, Task, select_rows
+from pipeline_lib.training.tasks import (
+    Objective,
+    Task,
+    embed_all,
+    embed_images,
+    select_rows,
+)
 
 TWO_BRANCH = "two_branch"
 PRETRAINING = "pretraining"
@@ -109,9 +116,10 @@ def _task(
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         batch = images[rows]
         chosen = _choose_all(by_language, batch, recipe)
-        image_vectors = model.image_vectors(examples.features[batch.to(examples.features.device)])
-        vectors = model.sentence_vectors_of_all(
-            {language: (item.token_ids, item.lengths) for language, item in chosen.items()}
+        there = batch.to(examples.features.device)
+        image_vectors = embed_images(model, examples.features, there)
+        vectors = embed_all(
+            model, {language: (item.token_ids, item.lengths) for language, item in chosen.items()}
         )
         total = sum(
             _matching(model, image_vectors, vectors[language], item.image, recipe)
@@ -126,7 +134,7 @@ def _task(
                 classified = _classification(learner.layers[CLASSIFIER], averages, recipe)
                 total = total + recipe.classifier_weight * classified
         if recipe.anchor_weight:
-            total = total + recipe.anchor_weight * _moved(_words(model), start)
+            total = total + recipe.anchor_weight * ranks.share(_moved(_words(model), start))
         return {"hinge": total}
 
     stream = Stream(len(images), recipe.batch_size, seed)
@@ -187,44 +195,76 @@ def _matching(
     model: JointSpace, images: Tensor, captions: Tensor, image: Tensor, recipe: TwoBranch
 ) -> Tensor:
     """Rank images for each caption, captions for each image, and captions for each caption."""
-    options = recipe.margin, recipe.violations
-    scores = model.scores(images, captions)
-    own = scores[image, torch.arange(len(image), device=image.device)]
-    to_image = F.one_hot(image, len(images)).bool()
-    same = image[:, None] == image[None, :]
-    total = recipe.caption_image_weight * ranking_hinge(scores.T, own, to_image, *options).mean()
-    total = total + (
-        recipe.image_caption_weight * ranking_hinge(scores[image], own, same, *options).mean()
-    )
+    options, part = (recipe.margin, recipe.violations), ranks.own(image)
+    to_images, to_captions = _scores(model, images, captions, image)
+    own = to_images[torch.arange(len(part), device=part.device), part]
+    to_image = F.one_hot(part, len(images)).bool()
+    same = part[:, None] == image[None, :]
+    of_captions = ranking_hinge(to_images, own, to_image, *options)
+    total = recipe.caption_image_weight * ranks.mean(of_captions, len(image))
+    of_images = ranking_hinge(to_captions, own, same, *options)
+    total = total + recipe.image_caption_weight * ranks.mean(of_images, len(image))
     if recipe.same_language_weight:
-        itself = torch.eye(len(image), dtype=torch.bool, device=image.device)
-        among = model.scores(captions, captions)
+        itself = ranks.own(torch.eye(len(image), dtype=torch.bool, device=image.device))
+        among = model.scores(ranks.own(captions), captions)
+        siblings = image.bincount()[image] > 1
         total = total + recipe.same_language_weight * neighbourhood_hinge(
-            among, same & ~itself, same, *options
+            among, same & ~itself, same, *options, _in_parts(siblings)
         )
     return total
+
+
+def _scores(
+    model: JointSpace, images: Tensor, captions: Tensor, image: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Compare this rank's captions with all images, and the images of these with all captions.
+
+    Returns:
+        ``[part, images]`` and ``[part, captions]``.
+    """
+    if ranks.count() == 1:
+        scores = model.scores(images, captions)
+        return scores.T, scores[image]
+    part = ranks.part_of(len(image))
+    return model.scores(images, captions[part]).T, model.scores(images[image[part]], captions)
+
+
+def _in_parts(queries: Tensor) -> int | None:
+    """Return how many queries ``bool [queries]`` the ranks have, None if this one has all."""
+    return None if ranks.count() == 1 else int(queries.sum())
 
 
 def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch) -> Tensor:
     """Return Eq. 1 between languages, averaged over their pairs and both directions."""
     terms = []
     for (a, a_image), (b, b_image) in combinations(sides.values(), 2):
-        scores, same = cosine(a, b), a_image[:, None] == b_image[None, :]
-        terms += [
-            neighbourhood_hinge(s, p, p, recipe.margin, recipe.violations)
-            for s, p in ((scores, same), (scores.T, same.T))
-        ]
+        a_to_b, b_to_a = _cosines(a, b)
+        for scores, queries, candidates in ((a_to_b, a_image, b_image), (b_to_a, b_image, a_image)):
+            same = ranks.own(queries)[:, None] == candidates[None, :]
+            known = _in_parts(torch.isin(queries, candidates))
+            options = recipe.margin, recipe.violations, known
+            terms.append(neighbourhood_hinge(scores, same, same, *options))
     if not terms:  # one language only; a zero with a gradient, for pre-training has no other term
         return sum(vectors.sum() for vectors, _ in sides.values()) * 0
     return torch.stack(terms).mean()
 
 
+def _cosines(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Compare this rank's part of each side with all of the other."""
+    if ranks.count() == 1:
+        scores = cosine(a, b)
+        return scores, scores.T
+    return cosine(ranks.own(a), b), cosine(ranks.own(b), a)
+
+
 def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:
     average = model.sentence_encoder.average
-    return {
-        language: (F.normalize(average(item.token_ids, item.lengths, language), dim=1), item.image)
-        for language, item in chosen.items()
-    }
+    found = {}
+    for language, item in chosen.items():
+        token_ids, lengths = ranks.own(item.token_ids), ranks.own(item.lengths)
+        vectors = F.normalize(average(token_ids, lengths, language), dim=1)
+        found[language] = ranks.gather(vectors, len(item.image)), item.image
+    return found
 
 
 def _classification(
@@ -238,7 +278,10 @@ def _classification(
             for language, (vectors, _) in averages.items()
         ]
     )
-    return F.cross_entropy(classify(reverse_gradient(vectors)), labels)
+    if ranks.count() == 1:
+        return F.cross_entropy(classify(reverse_gradient(vectors)), labels)
+    guesses = classify(reverse_gradient(ranks.own(vectors)))
+    return F.cross_entropy(guesses, ranks.own(labels), reduction="sum") / len(labels)
 
 
 def _moved(words: Mapping[str, Tensor], start: Mapping[str, Tensor]) -> Tensor:

@@ -122,7 +122,22 @@ PROBLEMS = {
     ),
     "photos beyond memory": (
         lambda: change("extractors", "mine_lite0", "crop", to=100_000),
-        "extractors.mine_lite0: needs 2,910 GB at least, by batch_size, crop and resize; this",
+        "extractors.mine_lite0: needs 5,790 GB at least, by batch_size, crop and resize; this",
+    ),
+    "a crop larger than the photo": (
+        lambda: [
+            change("extractors", "mine_lite0", "transform", to="ten_crop"),
+            change("extractors", "mine_lite0", "crop", to=300),
+        ],
+        "extractors.mine_lite0.resize: expected at least crop (300), found 288",
+    ),
+    "dense crops of a network without a map": (
+        lambda: [
+            change("extractors", "mine_lite0", "transform", to="dense_ten_crop"),
+            change("extractors", "mine_lite0", "backbone", to="vgg19"),
+        ],
+        "extractors.mine_lite0.transform: expected a backbone that averages over its last feature "
+        "map (resnet50, ",
     ),
     "no photos": (
         lambda: change("extractors", "mine_lite0", "images", to="data/raw/mine/imags"),

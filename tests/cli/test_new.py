@@ -1,6 +1,12 @@
 """``polyview new``: what it takes, what it refuses, and that what it writes can be run."""
 
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -259,6 +265,35 @@ def test_a_study_that_is_there_is_left_alone(root):
     result = new(write(SHORT))
     assert (result.exit_code, before.read_text()) == (2, "mine")
     assert "studies/mine is there already" in result.output
+
+
+def test_of_two_at_once_one_makes_the_study_and_the_other_says_so(root):
+    path = write(SHORT)
+    code = "from pipeline_lib.cli.main import main; main()"
+    command = [sys.executable, "-c", code, "new", "mine", "--captions", str(path)]
+    run = partial(subprocess.Popen, [*command, "--images", "../photos"], stderr=subprocess.PIPE)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = [(one.communicate()[1], one.returncode) for one in [run(env=environment) for _ in "ab"]]
+    assert sorted(code for _, code in ended) == [0, 2]
+    assert any(b"error: studies/mine is there already" in said for said, _ in ended)
+    assert [path.name for path in (root / "studies").iterdir()] == ["mine"]
+    assert len(load_settings(root / "studies/mine/params.yaml").recipes) == 1
+
+
+@pytest.mark.parametrize("reached", ["study_params", "_write_study", "load_settings"])
+def test_a_kill_leaves_nothing_that_looks_like_a_study_and_the_next_run_cleans_up(
+    root, monkeypatch, reached
+):
+    path, child = write(SHORT), os.fork()
+    if child == 0:
+        kill = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # noqa: E731
+        monkeypatch.setattr(import_module("pipeline_lib.cli.new"), reached, kill)
+        new(path)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    [left] = (root / "studies").iterdir()
+    assert left.name.startswith(".mine.partial-")
+    made(root, new(path))
 
 
 def test_elsewhere_than_in_the_root_it_says_where_to_run(root, monkeypatch):

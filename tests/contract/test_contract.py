@@ -1,9 +1,12 @@
+import time
+
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
 
 from pipeline_lib.contract.features import Features, empty_features, read_features, write_features
+from pipeline_lib.contract.hdf5 import text_of
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import (
     check_captions_have_images,
@@ -105,6 +108,74 @@ def test_features_round_trip_contiguous_and_uncompressed(tmp_path):
         assert file["features"].chunks is None
         assert file["features"].compression is None
         assert file["features"].dtype == np.float32
+
+
+def many_features(count=10):
+    vectors = np.random.default_rng(0).normal(size=(count, 4)).astype(np.float32)
+    ids = np.array([f"d:{number}ü" for number in range(count)], object)
+    return Features(ids, vectors, {"crops": 10})
+
+
+def test_features_of_many_images_are_shards_behind_a_front(tmp_path):
+    made = many_features()
+    for name in ("a", "b"):
+        write_features(made, tmp_path / name, shard_rows=4)
+        time.sleep(1.1)  # seconds, in which HDF5 would count the time of writing
+    found = read_features(tmp_path / "a")
+    np.testing.assert_array_equal(found.vectors, made.vectors)
+    assert found.image_ids.tolist() == made.image_ids.tolist()
+    assert found.attributes == made.attributes
+    names = ["000000000000.h5", "000000000004.h5", "000000000008.h5", "all.h5"]
+    assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    last = read_features(tmp_path / "a" / names[2])
+    np.testing.assert_array_equal(last.vectors, made.vectors[8:])
+    with h5py.File(tmp_path / "a" / "all.h5") as file:
+        assert file["features"].id.get_storage_size() == 0
+        np.testing.assert_array_equal(file["features"][3:5], made.vectors[3:5])
+
+
+def test_as_many_images_as_a_shard_has_are_one_file(tmp_path):
+    write_features(many_features(4), tmp_path / "f", shard_rows=4)
+    assert (tmp_path / "f").is_file()
+
+
+def test_a_text_that_claims_to_be_longer_than_its_file_is_refused_before_room_is_made(tmp_path):
+    """Two gigabytes of room, where one number of the file is damaged."""
+    names = np.array([f"flickr8k:{number:09d}" for number in range(50)], object)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        texts = file.create_dataset("image_id", data=names, dtype=h5py.string_dtype())
+        entry = texts.id.get_offset() + 5 * 16
+    content = bytearray((tmp_path / "a.h5").read_bytes())
+    assert content[entry : entry + 4] == len(names[0]).to_bytes(4, "little")
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert text_of(file["image_id"]).tolist() == names.tolist()
+    content[entry : entry + 4] = (2**31 - 1).to_bytes(4, "little")
+    (tmp_path / "a.h5").write_bytes(content)
+    with (
+        h5py.File(tmp_path / "a.h5") as file,
+        pytest.raises(ContractError, match=r"image_id: expected \(50,\) texts, found less"),
+    ):
+        text_of(file["image_id"])
+
+
+def test_features_may_be_moved_with_their_shards(tmp_path):
+    write_features(many_features(), tmp_path / "a", shard_rows=4)
+    (tmp_path / "a").rename(tmp_path / "b")
+    np.testing.assert_array_equal(read_features(tmp_path / "b").vectors, many_features().vectors)
+
+
+@pytest.mark.parametrize(("damage", "message"), [("lost", "not found"), ("changed", "other bytes")])
+def test_a_lost_or_changed_shard_is_no_row_of_zeros(tmp_path, damage, message):
+    write_features(many_features(), tmp_path / "f", shard_rows=4)
+    shard = tmp_path / "f" / "000000000004.h5"
+    if damage == "lost":
+        shard.unlink()
+    else:
+        write_features(many_features(4), shard)
+    with pytest.raises(ContractError, match=rf"000000000004.h5: {message}"):
+        read_features(tmp_path / "f")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,9 @@
 """Reports of every task on a space whose answers are known, and the stage that writes them."""
 
 import json
+import os
 import re
+import sys
 from collections import Counter
 
 import numpy as np
@@ -9,6 +11,7 @@ import pandas as pd
 import pytest
 import tiny
 from click.testing import CliRunner
+from clusters import two_nodes, use
 from graph import ROOT
 from ruamel.yaml import YAML
 
@@ -23,8 +26,10 @@ from pipeline_lib.contract.tables import (
     write_images,
     write_pairs,
 )
+from pipeline_lib.evaluation import reports as module
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.evaluated import Evaluated
+from pipeline_lib.evaluation.reports import reports
 from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.fingerprints import imported_closure
@@ -95,14 +100,37 @@ def run(german_shift=0, objective="mixed", seeds=(1,), **changes):
 
 def test_a_space_that_is_right_scores_100_in_every_task():
     made = run(seeds=(1, 2))
-    reports = {task: report(made) for task, report in TASKS.items()}
+    found = {task: report(made) for task, report in TASKS.items()}
     for seed in ("1", "2"):
-        scores = {task: report["per_seed"][seed] for task, report in reports.items()}
+        scores = {task: report["per_seed"][seed] for task, report in found.items()}
         assert scores["retrieval"]["de"]["sum_of_recalls"] == 600
         assert scores["sentence_retrieval"]["first"]["en-de"]["r1"] == 100
         assert scores["word_translation"]["de-en"]["csls"]["p1"] == 100
         assert scores["probes"]["en"]["caption_length"]["0-2"]["r1"] == 100
-    assert reports["retrieval"]["pools"] == {"en": "caption", "de": "caption"}
+    assert found["retrieval"]["pools"] == {"en": "caption", "de": "caption"}
+
+
+def test_reports_of_workers_are_those_of_one_process(monkeypatch):
+    use(monkeypatch)
+    expected = json.dumps(reports(run(seeds=(1, 2)), "tiny"))
+    with two_nodes() as (started, _):
+        from ray import cloudpickle
+
+        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+        use(monkeypatch, ADDRESS=started.address)
+        monkeypatch.setattr(module, "_reporting", Elsewhere())
+        assert json.dumps(reports(run(seeds=(1, 2)), "tiny")) == expected
+
+
+class Elsewhere:
+    """Reports in another process than the one that made this."""
+
+    def __init__(self):
+        self.maker = os.getpid()
+
+    def __call__(self, run):
+        assert os.getpid() != self.maker
+        return lambda task: TASKS[task](run)
 
 
 def test_german_at_the_wrong_images_fails_where_german_is_asked():

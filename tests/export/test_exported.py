@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import write_card
+from pipeline_lib.images.backbones import feature_dim
 from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
@@ -51,8 +52,10 @@ def compare_onnx(model, photos, tmp_path):
     pytest.importorskip("onnxscript", reason="the group export is not installed")
     folder = exported(model, tmp_path / "onnx", "onnx")
     embedder = Embedder.load(model)
-    cut = TRANSFORMS[embedder.preprocessing.extractor.transform].apply
-    arrays = {"crops": np.stack([cut(decode(path), 224, 224) for path in photos])}
+    extractor = embedder.preprocessing.extractor
+    cut = TRANSFORMS[extractor.transform].apply
+    crops = [cut(decode(path), extractor.resize, extractor.crop) for path in photos]
+    arrays = {"crops": np.stack(crops)}
     for language, sentences in SENTENCES.items():
         tokens = [sentence.lower().split() for sentence in sentences]
         ids, lengths = embedder.model.vocabulary.encode_all(tokens, language)
@@ -91,9 +94,12 @@ def test_onnx_of_lstm_batch_norm_shared_tables_and_f64(colours, tmp_path, change
     assert len(set(named["text"].values())) == (1 if pooled else 2)
 
 
-def test_onnx_of_our_own_recipe_bag_residual_pieces_and_mirrors(colours, tmp_path):
-    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"transform": "squash_mirror"})
-    space = tiny.space(tiny.polyview(), dim=2 * 1280)
+def test_onnx_of_our_own_recipe_bag_residual_pieces_crops_and_stages(colours, tmp_path):
+    extractor = tiny.PREPROCESSING.extractor.model_copy(
+        update={"transform": "squash_mirror", "layers": "stages"}
+    )
+    dim = feature_dim(extractor.backbone, extractor.layers)
+    space = tiny.space(tiny.polyview(image_crops=2), dim=2 * dim)
     space.save(
         tmp_path / "model", tiny.PREPROCESSING.model_copy(update={"extractor": extractor}), {}
     )

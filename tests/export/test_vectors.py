@@ -1,15 +1,20 @@
 """``polyview embed``: tables and folders to Parquet."""
 
+import random
 import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
+from benchmarks.bad_cases import mutated
 from pipeline_lib.cli.main import main
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export import vectors
+from pipeline_lib.export.vectors import parts
 from pipeline_lib.models.embedder import Embedder
 
 ROWS = [("1", "en", "a red photo"), ("2", "de", 'ein "grün" Foto'), ("3", "en", "blue, white")] * 5
@@ -87,6 +92,8 @@ def test_photos_of_a_folder(embed, colours, tmp_path):
         ),
         ([("fr", "rouge")] * 100, ("language", "text"), "and 80 more"),
         ([], ("language", "text"), "expected rows, found none"),
+        ([("en", "red", "x")], ("language", "text", "text"), "the column text twice"),
+        ([("en", "red", "x")], ("language", "text", "vector"), "a column vector, which is what"),
     ],
 )
 def test_what_cannot_be_embedded_is_named_and_nothing_is_written(
@@ -97,8 +104,64 @@ def test_what_cannot_be_embedded_is_named_and_nothing_is_written(
     assert said in result.output
 
 
+def test_a_table_of_numbers_is_no_text(embed, tmp_path):
+    pq.write_table(pa.table({"text": [1], "language": ["en"]}), tmp_path / "t.parquet")
+    result, _ = embed(tmp_path / "t.parquet")
+    assert (result.exit_code, "int64 in the column text: expected" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.tsv"])
+def test_no_damage_of_a_table_is_a_fault_of_ours(tmp_path, name):
+    table = pa.table({"text": ["a red photo", "ein Foto"] * 9, "language": ["en", "de"] * 9})
+    path = tmp_path / name
+    if name == "t.parquet":
+        pq.write_table(table, path)
+    else:
+        write(path, zip(*table.to_pydict().values(), strict=True), table.column_names)
+    whole, refused = path.read_bytes(), 0
+    for number in range(300):
+        path.write_bytes(mutated(whole, random.Random(number)))
+        try:
+            for part in parts(path):
+                part.to_pylist()
+        except ContractError:
+            refused += 1
+    assert 0 < refused < 300
+
+
+def test_a_table_is_not_replaced_by_its_vectors(colours, tmp_path):
+    table = write(tmp_path / "t.tsv")
+    before = table.read_bytes()
+    given = ["embed", str(colours / "model"), str(table), str(table)]
+    result = CliRunner().invoke(main, given)
+    assert (result.exit_code, table.read_bytes()) == (2, before)
+    assert "t.tsv: expected another file than the table" in result.output
+
+
 def test_a_file_that_is_no_table(embed, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"x")
     result, _ = embed(tmp_path / "t.parquet")
     assert result.exit_code == 2
     assert "expected a table" in result.output
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.parquet"])
+def test_a_table_is_in_memory_in_parts(embed, tmp_path, monkeypatch, name):
+    """100 MB in one row group; Arrow reads up to 32 MiB of a text ahead, and we hold a part."""
+    texts = [f"{row:01000d}" for row in range(100_000)]
+    if name == "t.tsv":
+        (tmp_path / name).write_text("\n".join(["text", *texts]))
+    else:
+        plain = {"compression": "none", "use_dictionary": False}
+        pq.write_table(pa.table({"text": texts}), tmp_path / name, **plain)
+    del texts
+    before, held = pa.total_allocated_bytes(), []
+
+    def look(_embedder, sentences, _language):
+        held.append(pa.total_allocated_bytes() - before)
+        return np.zeros((len(sentences), 16), np.float32)
+
+    monkeypatch.setattr(Embedder, "embed_sentences", look)
+    result, output = embed(tmp_path / name, "--language", "en")
+    assert (result.exit_code, pq.read_metadata(output).num_rows) == (0, 100_000)
+    assert max(held) < 60e6

@@ -1,12 +1,12 @@
 """Extraction of a whole images table: resuming, reporting, order and memory."""
 
+import hashlib
 import os
 import random
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,8 +20,9 @@ from PIL import Image
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.images import batches, extraction, runtimes
-from pipeline_lib.images.batches import FeatureStore, load_batches
+from pipeline_lib.images import extraction, runtimes
+from pipeline_lib.images.backbones import feature_dim
+from pipeline_lib.images.batches import FeatureStore, load_batch
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.extraction import extract
 from pipeline_lib.images.transforms import TRANSFORMS
@@ -41,6 +42,7 @@ class Settings:
     crop: int = 32
     precision: str = "f32"
     batch_size: int = 4
+    layers: str = "last"
 
 
 def images_table(names: list[str]) -> pd.DataFrame:
@@ -96,7 +98,7 @@ def encoded(monkeypatch) -> list[int]:
 # Results
 
 
-@pytest.mark.parametrize("transform", ["center", "ten_crop", "squash", "squash_mirror"])
+@pytest.mark.parametrize("transform", TRANSFORMS)
 def test_rows_are_each_images_own_features_in_the_tables_order(photos, run, transform):
     settings = Settings(transform=transform)
     shuffled = photos.sample(frac=1, random_state=0).reset_index(drop=True)
@@ -131,10 +133,21 @@ def test_a_photo_and_its_mirror_image_stand_side_by_side(tmp_path, run):
         Image.fromarray(image).save(tmp_path / "photos" / f"{name}.png")
     table = images_table(["photo.png", "mirror.png"])
     both = read_features(run(table, Settings(transform="squash_mirror")))
-    single = read_features(run(table, Settings(transform="squash"), "single")).vectors
-    expected = [np.concatenate(single), np.concatenate(single[::-1])]
-    np.testing.assert_allclose(both.vectors, expected, rtol=1e-4, atol=1e-5)
+    photo, mirror = both.vectors.reshape(2, 2, DIM)
+    np.testing.assert_allclose(photo, mirror[::-1], rtol=1e-4, atol=1e-5)
+    assert np.abs(photo[0] - photo[1]).max() > 0.1
     assert both.attributes["vectors"] == 2
+
+
+def test_statistics_of_stages_stand_before_the_features(photos, run):
+    last = read_features(run(photos, Settings()))
+    stages = read_features(run(photos, Settings(layers="stages"), "stages"))
+    dim = feature_dim("efficientnet_lite0", "stages")
+    assert stages.attributes["dim"] == stages.vectors.shape[1] == dim == 2 * 784 + 2 * DIM
+    assert stages.attributes["layer"] == "stages, avgpool"
+    assert last.attributes["relu"]
+    assert not stages.attributes["relu"]
+    np.testing.assert_array_equal(stages.vectors[:, -DIM:], last.vectors)
 
 
 def test_attributes_say_what_made_the_features_and_nothing_of_the_machine(photos, run, tmp_path):
@@ -295,17 +308,33 @@ def test_work_is_done_again_only_for_code_that_does_something_else(
 
 def test_store_ignores_half_written_keys(tmp_path):
     keys = [bytes([i]) * 32 for i in (1, 2)]
-    store = FeatureStore(tmp_path, keys, 3, 5)
-    vectors = np.arange(15, dtype=np.float32).reshape(3, 5)
-    store.write(0, 0, vectors[:2])
-    store.write(1, 2, vectors[2:])
-    assert np.array_equal(store.read(), vectors)
-    store.close()
+    vectors = np.arange(15, dtype="<f4").reshape(3, 5)
+    fill_store(tmp_path, keys, vectors)
     with open(tmp_path / "finished.sha256", "r+b") as file:
-        file.truncate(40)
-    again = FeatureStore(tmp_path, keys, 3, 5)
-    assert [again.is_finished(index) for index in (0, 1)] == [True, False]
-    again.close()
+        file.truncate(100)
+    assert finished_of(tmp_path, keys) == [True, False]
+
+
+def test_store_takes_no_damaged_vectors_for_finished_ones(tmp_path):
+    keys = [bytes([i]) * 32 for i in (1, 2)]
+    fill_store(tmp_path, keys, np.arange(15, dtype="<f4").reshape(3, 5))
+    assert finished_of(tmp_path, keys) == [True, True]
+    with open(tmp_path / "vectors.f32", "r+b") as file:
+        file.seek(2 * 5 * 4)  # the first byte of the second batch
+        file.write(b"x")
+    assert finished_of(tmp_path, keys) == [True, False]
+
+
+def fill_store(folder, keys, vectors):
+    with FeatureStore(folder, keys, 2, 3, 5) as store:
+        for index, rows in enumerate((vectors[:2], vectors[2:])):
+            store.write(index, rows.tobytes(), hashlib.sha256(rows.tobytes()).digest())
+        assert np.array_equal(store.read()[:], vectors)
+
+
+def finished_of(folder, keys):
+    with FeatureStore(folder, keys, 2, 3, 5) as store:
+        return [store.is_finished(index) for index in range(len(keys))]
 
 
 KILLED = """
@@ -326,7 +355,7 @@ extract(images, folder / "photos", settings, folder / "killed.h5", folder / "kil
 def finished_batches(folder: Path) -> int:
     path = folder / "killed.resume" / "finished.sha256"
     stored = path.read_bytes() if path.exists() else b""
-    return sum(any(stored[first : first + 32]) for first in range(0, len(stored), 32))
+    return sum(any(stored[first : first + 64]) for first in range(0, len(stored), 64))
 
 
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, run):
@@ -350,32 +379,18 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(tmp_path, run):
     assert file_sha256(run(images, settings, "killed")) == expected
 
 
-# Memory
+# Reading
 
 
-def test_reading_stays_one_batch_ahead_of_the_network():
-    read, lock = [], threading.Lock()
-
-    def slow_reader(path: Path) -> np.ndarray:
-        with lock:
-            read.append(path)
-        return np.zeros((1, 2, 2, 3), np.uint8)
-
-    paths = {index: [Path(f"{index}-{i}") for i in range(3)] for index in range(7)}
-    for done, _ in enumerate(load_batches(paths, (3, 1, 2, 2, 3), slow_reader)):
-        time.sleep(0.01)  # time enough to run too far ahead
-        assert len(read) <= 3 * min(7, done + 1 + batches.AHEAD)
-    assert done == 6
-
-
-def test_batches_keep_order_images_and_reasons_apart():
+def test_a_batch_keeps_order_and_reasons_apart():
     def reader(path: Path) -> np.ndarray:
         if path.name == "bad":
             raise ImageError("is bad")
         return np.full((1, 2, 2, 3), int(path.name), np.uint8)
 
-    paths = {3: [Path("1"), Path("2")], 5: [Path("bad"), Path("4")], 8: [Path("6")]}
-    loaded = list(load_batches(paths, (2, 1, 2, 2, 3), reader))
-    assert [batch.index for batch in loaded] == [3, 5, 8]
+    shape = (2, 1, 2, 2, 3)
+    paths = [Path("1"), Path("2")], [Path("bad"), Path("4")], [Path("6")]
+    loaded = [load_batch(some, shape, reader) for some in paths]
+    assert [batch.count for batch in loaded] == [2, 2, 1]
     assert [batch.problems for batch in loaded] == [[], ["bad: is bad"], []]
     assert [batch.pixels[:, 0, 0, 0, 0].tolist() for batch in loaded] == [[1, 2], [0, 4], [6, 0]]

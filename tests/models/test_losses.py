@@ -6,6 +6,7 @@ from tiny_models import double_loop
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.losses import (
+    Candidates,
     Hinge,
     InfoNCE,
     drawn_negatives,
@@ -25,7 +26,7 @@ def hinge(scores, violations, margin=0.2):
 
 
 def both_ways(scores, group, margin, violations, negatives=None):
-    return Hinge(margin, violations)(scores, group, negatives)["hinge"]
+    return Hinge(margin, violations)(Candidates.paired(scores, group, negatives))["hinge"]
 
 
 def test_sum_by_hand():
@@ -102,7 +103,8 @@ def test_infonce_equals_a_double_loop_with_sibling_captions(name):
     loss = InfoNCE(temperature=0.5, tune_temperature=True)
     kind = torch.float64 if name == "f64" else torch.float32
     with arithmetic(name):
-        found = loss.to(kind)(torch.from_numpy(scores).to(kind), torch.from_numpy(group))
+        batch = Candidates.paired(torch.from_numpy(scores).to(kind), torch.from_numpy(group))
+        found = loss.to(kind)(batch)
         sum(found.values()).backward()
     assert {side: term.item() for side, term in found.items()} == pytest.approx(expected, rel=1e-5)
     assert torch.isfinite(loss.log_scale.grad)
@@ -113,9 +115,12 @@ def test_infonce_of_so_many_negatives_is_less_than_of_all():
     scores, group = torch.randn(6, 6, generator=torch.Generator().manual_seed(1)), torch.arange(6)
     loss = InfoNCE(temperature=0.1, tune_temperature=False)
     assert not loss.log_scale.requires_grad
-    some, whole = (sum(loss(scores, group, count).values()) for count in (2, None))
+    some, whole = (
+        sum(loss(Candidates.paired(scores, group, count)).values()) for count in (2, None)
+    )
     assert some < whole
-    assert sum(loss(scores, torch.zeros(6)).values()) == 0, "captions of one image"
+    one_image = Candidates.paired(scores, torch.zeros(6))
+    assert sum(loss(one_image).values()) == 0
 
 
 def test_drawn_negatives_are_so_many_and_none_is_right():

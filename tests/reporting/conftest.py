@@ -17,7 +17,7 @@ def chromium(tmp_path_factory):
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                    "--enable-logging=stderr", f"--user-data-dir={profile}",
                    "--disable-background-networking", *options, path.as_uri()]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=100)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

@@ -3,8 +3,11 @@
 import os
 import shutil
 import threading
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from tiny_photos import COLOURS
@@ -148,6 +151,44 @@ def test_a_damaged_index_is_made_anew(update, tmp_path, content):
     (tmp_path / "index.parquet").write_bytes(content)
     assert update()[1] == NAMES
     assert update()[1] == []
+
+
+def test_a_changed_byte_of_an_index_never_passes(update, tmp_path):
+    before, _ = update()
+    file = tmp_path / "index.parquet"
+    whole = file.read_bytes()
+    for place in np.random.default_rng(0).choice(np.arange(4, len(whole)), 40, replace=False):
+        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            found, _ = update()
+        except ContractError:  # the names of its columns: it is no index any more, and is named
+            continue
+        assert found.paths == before.paths
+        np.testing.assert_array_equal(found.vectors, before.vectors)
+
+
+@pytest.mark.parametrize("other", ["text", "table"])
+def test_a_file_that_is_no_index_is_left_as_it_is(update, tmp_path, other):
+    file = tmp_path / "index.parquet"
+    if other == "text":
+        file.write_text("my captions")
+    else:
+        pq.write_table(pa.table({"a": [1]}), file)
+    before = file.read_bytes()
+    with pytest.raises(ContractError, match=r"index\.parquet: expected an index of photos, found"):
+        update()
+    assert file.read_bytes() == before
+
+
+def test_without_a_home_it_says_where_the_index_may_lie(colours, photos, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", _nobody)
+    with pytest.raises(ContractError, match="Set HOME, or name a file with --index"):
+        default_index(colours / "model", photos)
+
+
+def _nobody():
+    raise RuntimeError("Could not determine home directory.")
 
 
 def test_the_index_of_another_model_is_made_anew(update, colours, photos, tmp_path):

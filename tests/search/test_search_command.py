@@ -51,6 +51,14 @@ def test_json_holds_all_that_is_printed(search, colours, tmp_path):
     assert "unknown words: zebra" in said
 
 
+def test_a_guess_says_which_languages_there_are(search):
+    """Of Spanish, which the model lacks, it knows one word as English."""
+    said = search("a perro").stderr
+    assert "'a perro' read as en, a guess: the model has de, en; unknown words: perro" in said
+    assert json.loads(search("a perro", "--json").stdout)["terms"][0]["guessed"]
+    assert not json.loads(search("a red photo", "--json").stdout)["terms"][0]["guessed"]
+
+
 def test_by_a_photo_with_words_taken_away(search, colours):
     red = colours / "photos/red.png"
     content = json.loads(search("--image", red, "--json").stdout)

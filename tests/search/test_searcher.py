@@ -90,6 +90,21 @@ def test_unknown_words_are_named(searcher):
     assert searcher.words("ein Zebra", "de").unknown == ["zebra"]
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "guessed"),
+    [
+        ("a zebra", None, True),  # half unknown
+        ("a red zebra", None, False),
+        ("a zebra", "en", False),
+        ("zebra", "en", False),
+    ],
+)
+def test_a_language_by_half_of_the_words_is_a_guess_unless_it_is_named(
+    searcher, text, language, guessed
+):
+    assert searcher.words(text, language).guessed == guessed
+
+
 def test_a_language_that_is_named_is_not_detected(searcher):
     assert searcher.words("red", "de").unknown == ["red"]
     with pytest.raises(ContractError, match="expected one of de, en; found 'fr'"):

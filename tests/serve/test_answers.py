@@ -52,6 +52,19 @@ def test_a_result_and_a_dropped_photo_are_terms(ask, colours):
     assert found(less)[-1] == "white.png"
 
 
+def test_few_dropped_photos_are_kept(ask, colours, monkeypatch):
+    from pipeline_lib.search import server
+
+    monkeypatch.setattr(server, "_UPLOADS", 2)
+    names = [
+        ask("/photos", (colours / f"photos/{name}.png").read_bytes(), "application/octet-stream")
+        for name in ("red", "green", "blue")
+    ]
+    first, *kept = ({"terms": [each]} for each in names)
+    assert "no longer here" in ask("/search", first)["error"]
+    assert [found(ask("/search", each))[0] for each in kept] == ["green.png", "blue.png"]
+
+
 def test_why_names_training_captions_of_each_language(ask):
     red = ask("/search", {"terms": [{"text": "red"}]})["photos"][0]["photo"]
     near = ask(f"/photos/{red}/captions")

@@ -11,6 +11,7 @@ from serving import SECRET, answer, request
 from pipeline_lib.search.server import MAX_QUERY, MAX_UPLOAD
 
 QUERY = json.dumps({"terms": [{"text": "a red photo"}]}).encode()
+WORDS = b'{"text": "a red photo"}'
 OCTETS = "application/octet-stream"
 
 HOSTS = [
@@ -62,8 +63,8 @@ BODIES = [
     b'{"terms": [{"text": "a"}], "count": 10000000}', b'{"terms": [{"text": "a"}], "k": 1}',
     b'{"terms": [{"text": "a"}], "count": "1"}', b'{"terms": [' + b'{"text":"a"},' * 9 + b"]}",
     b'{"terms": [' + b",".join([b'{"text":"a"}'] * 9) + b"]}", b"[" * 10_000, b'{"a":' * 3_000,
-    json.dumps({"terms": [{"text": "a" * 1001}]}).encode(), b'{"terms": [{"text": "\\ud800"}]}',
-    b'{"terms": [{"text": "!?"}]}', b'{"terms": [{"text": "\\u0000"}]}', b" " * (MAX_QUERY + 1),
+    json.dumps({"terms": [{"text": "red " * 251}]}).encode(), b'{"terms": [{"text": "\\ud800"}]}',
+    b'{"terms": [{"text": "!?"}]}', b'{"terms": [{"text": "\\u0000"}]}', QUERY.ljust(MAX_QUERY + 1),
 ]  # fmt: skip
 UPLOADS = [
     b"x", b"GIF89a", b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"<svg onload=alert(1)>", b"%!PS-Adobe",
@@ -95,6 +96,7 @@ HOSTILE = {
     **{f"method {method}": request(method) for method in METHODS},
     **{f"query {body[:40]}": request("POST", "/search", body) for body in BODIES},
     **{f"languages {body[:40]}": request("POST", "/languages", body) for body in BODIES[:10]},
+    "languages, too long": request("POST", "/languages", WORDS.ljust(MAX_QUERY + 1)),
     **{
         f"form {kind}": request("POST", "/search", QUERY, kind=kind)
         for kind in ("text/plain", "multipart/form-data", "application/x-www-form-urlencoded", "x")
@@ -142,9 +144,29 @@ def test_the_user_is_let_through(port, host):
     own = {"host": host, "origin": f"http://{host}", "sec_fetch_site": "same-origin"}
     status, headers, body = answer(port, request(host=host))
     assert (status, b"<title>Polyview" in body) == (200, True)
-    assert "default-src 'none'" in headers["content-security-policy"]
     status, headers, body = answer(port, request("POST", "/search", QUERY, **own))
     assert (status, json.loads(body)["photos"][0]["path"]) == (200, "red.png")
     assert float(headers["server-timing"].partition("dur=")[2]) < 10_000
     status, headers, body = answer(port, request(path="/photos/0/large", **own))
     assert (status, headers["content-type"], body[:3]) == (200, "image/jpeg", b"\xff\xd8\xff")
+
+
+@pytest.mark.parametrize("path", ["/", "/photos/0/small", "/nothing"])
+@pytest.mark.parametrize("host", ["127.0.0.1:PORT", "evil.example"])
+def test_each_answer_tells_the_browser_what_it_may_do(port, path, host):
+    host = host.replace("PORT", str(port))
+    _, headers, _ = answer(port, request(path=path, host=host))
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cross-origin-opener-policy"] == "same-origin"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-content-type-options"] == "nosniff"
+    parts = headers["content-security-policy"].split("; ")
+    allowed = {name: sources for name, *sources in map(str.split, parts)}
+    for own in ("script-src", "style-src"):
+        (source,) = allowed.pop(own)
+        assert source.startswith("'sha256-")
+    nothing = ("default-src", "base-uri", "form-action", "frame-ancestors")
+    assert allowed == {name: ["'none'"] for name in nothing} | {
+        "connect-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+    }

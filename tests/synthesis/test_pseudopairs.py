@@ -317,7 +317,7 @@ def study(tmp_path, monkeypatch):
         write_pairs(table, tmp_path / f"data/pairs/{name}.parquet")
     write_pairs(empty_pairs(), tmp_path / "data/pairs/none.parquet")
     (tmp_path / "data/facts").mkdir()
-    (tmp_path / "data/facts/none.jsonl").touch()
+    (tmp_path / "data/facts/none.jsonl").write_text("\n")
     teacher = tiny.space(tiny.recipe(), captions=pd.concat(tables.values()))
     (tmp_path / "data/models/teacher").mkdir(parents=True)
     teacher.save(tmp_path / "data/models/teacher/seed-1", tiny.PREPROCESSING, {})

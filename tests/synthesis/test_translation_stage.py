@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from pipeline_lib.corpora.multi30k import read_multi30k
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.evaluation.reranking.nbest import read_nbest, write_nbest
 from pipeline_lib.models.translator import Hypothesis, Translator
+from pipeline_lib.scheduling.shards import Shard
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.synthesis import translate as translate_module
@@ -174,11 +176,13 @@ def shouting(calls, fail_at=None):
 def test_an_interrupted_translation_does_no_chunk_twice(tmp_path, monkeypatch):
     monkeypatch.setattr(translate_module, "CHUNK", 3)
     sentences = distinct_sentences(captions())
-    expected = translate_sentences(shouting([]), sentences, tmp_path / "whole", "toy")
+    expected = translate_sentences(shouting([]), settings(), sentences, tmp_path / "whole", "toy")
     first, second = [], []
     with pytest.raises(KeyboardInterrupt):
-        translate_sentences(shouting(first, fail_at=3), sentences, tmp_path / "cut", "toy")
-    found = translate_sentences(shouting(second), sentences, tmp_path / "cut", "toy")
+        translate_sentences(
+            shouting(first, fail_at=3), settings(), sentences, tmp_path / "cut", "toy"
+        )
+    found = translate_sentences(shouting(second), settings(), sentences, tmp_path / "cut", "toy")
     assert found == expected
     assert [text for chunk in first[:2] + second for text in chunk] == sentences
 
@@ -186,13 +190,27 @@ def test_an_interrupted_translation_does_no_chunk_twice(tmp_path, monkeypatch):
 def test_damaged_translations_are_made_anew(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(translate_module, "CHUNK", 3)
     sentences = distinct_sentences(captions())
-    expected = translate_sentences(shouting([]), sentences, tmp_path, "toy")
-    damaged = tmp_path / "000000003.json"
+    expected = translate_sentences(shouting([]), settings(), sentences, tmp_path, "toy")
+    damaged = tmp_path / "000000001.shard"
     damaged.write_bytes(damaged.read_bytes()[:-9])
     anew = []
-    assert translate_sentences(shouting(anew), sentences, tmp_path, "toy") == expected
+    assert translate_sentences(shouting(anew), settings(), sentences, tmp_path, "toy") == expected
     assert anew == [sentences[3:6]]
-    assert f"{damaged}: these translations are damaged" in capsys.readouterr().err
+    assert f"{damaged}: this part of the work is damaged" in capsys.readouterr().err
+
+
+def test_a_worker_elsewhere_builds_the_engine_anew(tmp_path):
+    table = tmp_path / "table.tsv"
+    table.write_text("source\ttranslation\na dog\tein Hund\n", encoding="utf-8")
+    chosen = settings(model=table)
+    engine = build_engine(chosen)
+    with pytest.raises(AttributeError):  # its functions stay where they are
+        pickle.dumps(engine)
+    load = pickle.loads(pickle.dumps(translate_module._Load(engine, chosen)))
+    worker = load()
+    assert worker.description == engine.description
+    best = json.loads(worker.compute(worker.read(Shard(0, ["a dog"]))))
+    assert best == [{"text": "ein Hund", "log_likelihood": None, "score": None}]
 
 
 def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):

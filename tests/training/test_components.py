@@ -27,6 +27,7 @@ from pipeline_lib.training.tasks import (
     Task,
     embed_rows,
     images_of,
+    paired,
     uniform_choice,
 )
 
@@ -115,8 +116,9 @@ class LogisticLoss(nn.Module):
         super().__init__()
         self.sharpness = nn.Parameter(torch.tensor(sharpness))
 
-    def forward(self, scores, group, negatives=None, columns=None, pairs=None):
-        logits, wrong = self.sharpness * scores, group[:, None] != group[None, :]
+    def forward(self, batch):
+        scores, wrong = batch.scores, batch.rows[:, None] != batch.columns[None, :]
+        logits = self.sharpness * scores
         pull, push = nn.functional.softplus(-logits.diag()), nn.functional.softplus(logits[wrong])
         return {"pull": pull.sum(), "push": push.sum() / len(scores)}
 
@@ -134,9 +136,8 @@ def one_set(learner, examples, seed):
     def terms(model, rows):
         images = images_of(sentences, rows)
         texts = embed_rows(model, sentences, rows, language)
-        found = learner.loss(
-            model.scores(model.image_vectors(examples.features[images]), texts), images
-        )
+        of_images = model.image_vectors(examples.features[images])
+        found = learner.loss(paired(model, of_images, texts, images))
         return {**found, "probe": learner.layers["probe"](texts).square().mean()}
 
     stream = Stream(len(sentences), learner.recipe.batch_size, (seed, 0))

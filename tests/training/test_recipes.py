@@ -18,7 +18,7 @@ from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.preparation import initial_vocabulary, start_learner
 
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
-IMAGES, FEATURE_DIM, UPDATES = 6, 12, 2
+IMAGES, FEATURE_DIM, UPDATES = 6, 20, 2
 SIZES = ("word_dim", "universal_dim", "hidden_dim", "image_hidden_dim", "embed_dim")
 
 

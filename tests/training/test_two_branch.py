@@ -129,6 +129,7 @@ def test_a_batch_by_hand():
         },
     )
     model = SimpleNamespace(
+        architecture=SimpleNamespace(precision="f32"),
         image_vectors=lambda features: features,
         sentence_vectors_of_all=lambda sentences: {
             language: vectors[ids[:, 0]] for language, (ids, _) in sentences.items()

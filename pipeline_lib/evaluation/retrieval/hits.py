@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.queries import DIRECTIONS
+from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS
 
 HITS = ["language", "seed", "images", "captions", "queries", *DIRECTIONS]
@@ -52,7 +53,7 @@ def _digits(numbers: np.ndarray) -> str:
 def read_hits(path: Path) -> pd.DataFrame:
     """Read the hits of a recipe from metrics/reports/recipes/<recipe>/scores/hits.csv."""
     text = dict.fromkeys(["language", "queries", *DIRECTIONS], str)
-    return pd.read_csv(path, dtype=text, keep_default_na=False)
+    return read_rows(path, dtype=text, keep_default_na=False)
 
 
 def image_contributions(hits: pd.DataFrame, language: str) -> np.ndarray:

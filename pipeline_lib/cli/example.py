@@ -1,0 +1,9 @@
+"""What ``--help`` of each command ends with: an example, and what the exit codes mean."""
+
+from pipeline_lib.edge import FAULT, MISTAKE
+
+
+def example(line: str, done: str = "done") -> str:
+    """Return the end of a command's help; ``done`` is what exit code 0 means."""
+    codes = f"0 {done}, {MISTAKE} something that you can mend, {FAULT} a fault of ours"
+    return f"\b\nExample:\n  {line}\n\nExit codes: {codes}."

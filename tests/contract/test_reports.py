@@ -1,0 +1,49 @@
+"""Reports that are damaged are named, with what to do."""
+
+import json
+
+import pytest
+
+from pipeline_lib.contract.facts import read_facts
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.reports import read_report, read_rows, write_report
+from pipeline_lib.evaluation.retrieval.hits import read_hits
+from pipeline_lib.reporting.published import read_published
+from pipeline_lib.synthesis.engines import _images_seen
+
+READERS = {
+    "a report": read_report,
+    "rows": read_rows,
+    "hits": read_hits,
+    "published figures": read_published,
+    "images seen": _images_seen,
+}
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe{", b'"a\n"b"c,"', b"a,b\n1,2,3\n1,2,3,4\n"])
+@pytest.mark.parametrize("kind", READERS)
+def test_what_is_damaged_is_named(tmp_path, kind, content):
+    path = tmp_path / "x"
+    path.write_bytes(content)
+    with pytest.raises(ContractError, match=str(path)):
+        READERS[kind](path)
+
+
+def test_a_report_of_another_form_is_refused(tmp_path):
+    (tmp_path / "x").write_text("[1]")
+    with pytest.raises(ContractError, match="expected a report in JSON"):
+        read_report(tmp_path / "x")
+
+
+def test_a_report_is_read_as_it_was_written(tmp_path):
+    write_report({"a": {"b": 1 / 3}}, tmp_path / "x")
+    assert read_report(tmp_path / "x") == {"a": {"b": 0.3333}}
+
+
+@pytest.mark.parametrize(
+    "line", [b"\xff", b"[1]", b'{"image": 1}', json.dumps({"image": "a", "facts": 1}).encode()]
+)
+def test_facts_that_are_damaged_are_named(tmp_path, line):
+    (tmp_path / "x").write_bytes(line + b"\n")
+    with pytest.raises(ContractError, match=str(tmp_path / "x")):
+        read_facts(tmp_path / "x", "d")

@@ -1,0 +1,36 @@
+"""Training captions by their vectors, which are kept in the cache."""
+
+import numpy as np
+import pytest
+import tiny_photos
+
+from pipeline_lib.contract.tables import write_pairs
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.captions import load_captions
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"\x93NUMPY", "cut", "flip", "gone"])
+def test_vectors_are_kept_and_made_anew_where_they_are_damaged(
+    colours, tmp_path, monkeypatch, damage
+):
+    write_pairs(tiny_photos.captions(), tmp_path / "pairs.parquet")
+    embedder, asked = Embedder.load(colours / "model"), []
+
+    def load():
+        return load_captions(embedder, colours / "model", tmp_path / "pairs.parquet", tmp_path)
+
+    before = load()
+    [kept] = tmp_path.glob("captions-*/en.npy")
+    whole = kept.read_bytes()
+    if damage == "gone":
+        kept.unlink()
+    elif damage is not None:
+        kept.write_bytes({"cut": whole[:-9], "flip": whole[:-1] + b"\1"}.get(damage, damage))
+    embed = embedder.embed_sentences
+    monkeypatch.setattr(
+        embedder, "embed_sentences", lambda *given: [asked.append(1), embed(*given)][1]
+    )
+    after = load()
+    assert bool(asked) == (damage is not None)
+    for language, vectors in before.vectors.items():
+        np.testing.assert_array_equal(after.vectors[language], vectors)

@@ -1,0 +1,49 @@
+"""``polyview serve`` as a user starts and stops it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="the group serve is not installed")
+
+from serving import answer, request
+
+LISTENS = "0A"
+LOOPBACK = "0100007F"
+"""127.0.0.1, as Linux writes it."""
+
+
+@pytest.fixture
+def started(colours, tmp_path):
+    """Return the running command and the port that it printed."""
+    command = [Path(sys.executable).parent / "polyview", "serve", colours / "model"]
+    command += [colours / "photos", "--port", "0", "--index", tmp_path / "index.parquet"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    said = process.stdout.readline()
+    yield process, int(re.match(r"http://127\.0\.0\.1:(\d+) ", said)[1])
+    process.kill()
+    process.communicate()
+
+
+def test_it_listens_on_the_loopback_address_alone_until_it_is_interrupted(started):
+    process, port = started
+    assert b"<title>Polyview" in answer(port, request(host=f"127.0.0.1:{port}"))[2]
+    rows = [
+        row.split()
+        for table in ("tcp", "tcp6")
+        for row in Path(f"/proc/{process.pid}/net/{table}").read_text().splitlines()[1:]
+    ]
+    listening = [row[1] for row in rows if row[3] == LISTENS]
+    assert [place for place in listening if place.endswith(f":{port:04X}")] == [
+        f"{LOOPBACK}:{port:04X}"
+    ]
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=300) == 0
