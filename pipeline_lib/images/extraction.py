@@ -78,11 +78,12 @@ def extract(
     folder = Path(folder)
     raise_problems(output, _problems_before_work(images, folder, settings))
     weights = find_weights(settings.backbone, settings.weights)
-    dim = feature_dim(settings.backbone, settings.layers) * TRANSFORMS[settings.transform].vectors
+    dim = feature_dim(settings.backbone, settings.layers)
+    stored = dim * TRANSFORMS[settings.transform].vectors
     with open_pool(partial(ImageWorker.load, settings, folder, weights)) as pool:
-        attributes = _attributes(settings, weights, pool.description["precision"])
+        attributes = _attributes(settings, weights, dim, pool.description["precision"])
         keys = _batch_keys(images, folder, settings.batch_size, [attributes, pool.description])
-        with FeatureStore(Path(resume), keys, settings.batch_size, len(images), dim) as store:
+        with FeatureStore(Path(resume), keys, settings.batch_size, len(images), stored) as store:
             raise_problems(output, encode_images(images, folder, settings, pool, store))
             ids = images["image_id"].to_numpy(object)
             write_features(Features(ids, store.read(), attributes), output)
@@ -198,13 +199,13 @@ def encode_crops(runtime: Runtime, pixels: np.ndarray, transform: Transform) -> 
 
 
 def _attributes(
-    settings: ExtractorSettings, weights: WeightsFile, precision: str
+    settings: ExtractorSettings, weights: WeightsFile, dim: int, precision: str
 ) -> dict[str, object]:
     backbone, transform = BACKBONES[settings.backbone], TRANSFORMS[settings.transform]
     return {
         "backbone": settings.backbone,
         "layer": backbone.layer if settings.layers == LAST else f"stages, {backbone.layer}",
-        "dim": feature_dim(settings.backbone, settings.layers),
+        "dim": dim,
         "weights": weights.name,
         "weights_sha256": weights.sha256,
         "transform": settings.transform,

@@ -182,16 +182,13 @@ def _kind(gradient: Tensor | None) -> int:
 
 
 def _sum_dense(parameters: list[nn.Parameter]) -> None:
-    if not parameters:
-        return
+    calls = []
     for parameter in parameters:
-        if parameter.grad is None:
-            parameter.grad = torch.zeros_like(parameter)
-    flat = torch.cat([parameter.grad.flatten() for parameter in parameters])
-    dist.all_reduce(flat)
-    sizes = [parameter.numel() for parameter in parameters]
-    for parameter, summed in zip(parameters, flat.split(sizes), strict=True):
-        parameter.grad.copy_(summed.view_as(parameter))
+        missing = parameter.grad is None
+        parameter.grad = torch.zeros_like(parameter) if missing else parameter.grad.contiguous()
+        calls.append(dist.all_reduce(parameter.grad, async_op=True))
+    for call in calls:
+        call.wait()
 
 
 def _sum_of_rows(table: nn.Parameter) -> Tensor:
