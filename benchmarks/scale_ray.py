@@ -37,6 +37,7 @@ from pipeline_lib.scheduling.shards import (
     in_shards,
     run_shards,
 )
+from pipeline_lib.settings.images import Extractor
 
 RESULT = b"result"
 SHA256 = hashlib.sha256(RESULT).digest()
@@ -186,23 +187,23 @@ def simulate(settings: Simulation, measured: Sequence[float]) -> Simulated:
     )
 
 
-@dataclass(frozen=True)
-class Extractor:
-    """The extractor whose shards are measured."""
-
-    backbone: str = "efficientnet_lite0"
-    weights: str = "package"
-    transform: str = "squash"
-    resize: int = 224
-    crop: int = 224
-    precision: str = "f32"
-    batch_size: int = 16
-    layers: str = "last"
+EXTRACTOR = Extractor(
+    dataset="drawn",
+    images="photos",
+    backbone="efficientnet_lite0",
+    weights="package",
+    transform="squash",
+    resize=224,
+    crop=224,
+    precision="f32",
+    batch_size=16,
+)
+"""Whose shards are measured."""
 
 
 def measured_seconds(shards: int) -> list[float]:
     """Return the processor seconds that shards of an extractor take on this machine."""
-    settings, found = Extractor(), []
+    settings, found = EXTRACTOR, []
     weights = find_weights(settings.backbone, settings.weights)
     with tempfile.TemporaryDirectory() as name:
         photos = draw_photos(Path(name) / "photos", settings.batch_size)

@@ -19,13 +19,14 @@ import click
 import psutil
 
 from benchmarks.photos import draw_photos
-from benchmarks.scale_ray import Counted, Extractor
+from benchmarks.scale_ray import EXTRACTOR, Counted
 from pipeline_lib import forks
 from pipeline_lib.images.extraction import ImageWorker
 from pipeline_lib.images.weights import WeightsFile, find_weights
 from pipeline_lib.scheduling import cluster
 from pipeline_lib.scheduling.cluster import RayPool, open_pool
 from pipeline_lib.scheduling.shards import Pool, in_shards, run_shards
+from pipeline_lib.settings.images import Extractor
 
 SIDES = {
     "one process, 1 core": (1, 0),
@@ -55,7 +56,7 @@ def load(settings: Extractor, folder: Path, weights: WeightsFile, count: int) ->
 
 def measure(photos: list[Path], side: tuple[int, int]) -> Measured:
     """Extract the features of photos and forget them."""
-    (count, workers), settings = side, Extractor()
+    (count, workers), settings = side, EXTRACTOR
     weights = find_weights(settings.backbone, settings.weights)
     loading = partial(load, settings, photos[0].parent, weights, count)
     shards = in_shards(photos, settings.batch_size)

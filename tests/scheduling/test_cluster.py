@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,6 +23,7 @@ from pipeline_lib.images.extraction import ImageWorker, extract
 from pipeline_lib.scheduling import cluster
 from pipeline_lib.scheduling.cluster import asked_for, open_pool
 from pipeline_lib.scheduling.shards import UnusableError, in_shards, run_shards
+from pipeline_lib.settings.images import Extractor
 
 SIZE, SHARDS = 4, 30
 KEYS = [hashlib.sha256(bytes([index])).digest() for index in range(SHARDS)]
@@ -205,18 +205,18 @@ with open_pool(test_cluster.Squares) as pool:
 """
 
 
-@dataclass(frozen=True)
-class Extractor:
-    """A small network on small crops."""
-
-    backbone: str = "efficientnet_lite0"
-    weights: str = "package"
-    transform: str = "center"
-    resize: int = 40
-    crop: int = 32
-    precision: str = "f32"
-    batch_size: int = 4
-    layers: str = "last"
+EXTRACTOR = Extractor(
+    dataset="d",
+    images="photos",
+    backbone="efficientnet_lite0",
+    weights="package",
+    transform="center",
+    resize=40,
+    crop=32,
+    precision="f32",
+    batch_size=4,
+)
+"""A small network on small crops."""
 
 
 def test_features_have_the_bytes_of_one_process_and_go_on_in_one(
@@ -231,7 +231,7 @@ def test_features_have_the_bytes_of_one_process_and_go_on_in_one(
     def features(name, **variables):
         use(monkeypatch, **variables)
         resume = tmp_path / f"{name}.resume"
-        extract(images, tmp_path, Extractor(), tmp_path / name, resume)
+        extract(images, tmp_path, EXTRACTOR, tmp_path / name, resume)
         return (tmp_path / name).read_bytes()
 
     forks.use_cores(1)  # as many as a worker: sums in float32 depend on it
