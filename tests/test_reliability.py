@@ -8,12 +8,11 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import own_study
 import pytest
 import tiny
 import torch
-from click.testing import CliRunner
 from graph import ROOT
-from PIL import Image
 from ruamel.yaml import YAML
 from safetensors.torch import save_file
 
@@ -35,31 +34,12 @@ PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| (.+?) \| (.*`.*) \|$", PAGE.split("## What is said")[1], re.MULTILINE))
 """The shown messages by the inputs that have them."""
 
-NAMES = [f"{number:02}.jpg" for number in range(40)]
-SPLITS = dict(zip(NAMES, ["train"] * 30 + ["val"] * 5 + ["test"] * 5, strict=True))
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Return the folder of a study of 40 photos in two languages, made by ``polyview new``."""
     home = tmp_path_factory.mktemp("home")
-    (home / "photos").mkdir()
-    for number, name in enumerate(NAMES):
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(home / "photos" / name, "PNG")
-    rows = [(n, SPLITS[n], lang, f"{lang} {n}") for n in NAMES for lang in ("en", "de")]
-    lines = ["image\tsplit\tlanguage\ttext", *("\t".join(row) for row in rows)]
-    (home / "captions.tsv").write_text("".join(f"{line}\n" for line in lines))
-    (home / "studies").mkdir()
-    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
-        shutil.copy(ROOT / name, home)
-    shutil.copytree(ROOT / ".dvc/plots", home / ".dvc/plots")
-    before = Path.cwd()
-    os.chdir(home)
-    try:
-        given = ["new", "mine", "--captions", "captions.tsv", "--images", "photos"]
-        CliRunner().invoke(main, given, catch_exceptions=False)
-    finally:
-        os.chdir(before)
+    own_study.make(home)
     return home
 
 
@@ -207,14 +187,14 @@ INPUTS = {
     "no test split": study(partial(rewrite, ("\ttest\t", "\ttrain\t"))),
     "`dev` for `val`": study(partial(rewrite, ("\tval\t", "\tdev\t"))),
     "one training or validation photo": study(
-        partial(rewrite, *((f"{name}\tval", f"{name}\ttrain") for name in NAMES[30:34]))
+        partial(rewrite, *((f"{name}\tval", f"{name}\ttrain") for name in own_study.NAMES[30:34]))
     ),
     "photos without features": study(
         partial(change, "datasets", "more", to={"reader": "table", "raw": "data/raw/mine"}),
         partial(change, "extractors", "mine_lite0", "dataset", to="more"),
     ),
     "the same photo in training and test": study(
-        lambda: shutil.copy(photo(NAMES[0]), photo(NAMES[39]))
+        lambda: shutil.copy(photo(own_study.NAMES[0]), photo(own_study.NAMES[39]))
     ),
     "an image path out of the folder": table(image="../a.jpg"),
     "a column twice": partial(bad_cases._read_raw, "\t".join(

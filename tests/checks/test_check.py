@@ -3,11 +3,10 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
+import own_study
 import pytest
 import tiny
 from click.testing import CliRunner
-from PIL import Image
 from ruamel.yaml import YAML
 from study import ROOT
 
@@ -20,29 +19,11 @@ from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.preparation import parameter_counts
 from stages.resolve import main as resolve
 
-NAMES = [f"{number:02}.jpg" for number in range(40)]
-SPLITS = dict(zip(NAMES, ["train"] * 30 + ["val"] * 5 + ["test"] * 5, strict=True))
-
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
     """Return the folder of a study of 40 photos with captions in two languages, made by ``new``."""
-    rng = np.random.default_rng(0)
-    (tmp_path / "photos").mkdir()
-    for name in NAMES:
-        pixels = rng.integers(0, 255, (8, 8, 3), np.uint8)
-        Image.fromarray(pixels).save(tmp_path / "photos" / name, "PNG")
-    rows = [(n, SPLITS[n], lang, f"{lang} {n}") for n in NAMES for lang in ("en", "de")]
-    lines = ["image\tsplit\tlanguage\ttext", *("\t".join(row) for row in rows)]
-    (tmp_path / "captions.tsv").write_text("".join(f"{line}\n" for line in lines))
-    (tmp_path / "studies").mkdir()
-    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
-        shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / ".dvc/plots", tmp_path / ".dvc/plots")
-    monkeypatch.chdir(tmp_path)
-    arguments = ["new", "mine", "--captions", "captions.tsv", "--images", "photos"]
-    CliRunner().invoke(main, arguments, catch_exceptions=False)
-    monkeypatch.chdir("studies/mine")
+    monkeypatch.chdir(own_study.make(tmp_path))
     monkeypatch.delenv("POLYVIEW_TRACEBACK")
     return Path.cwd()
 
@@ -102,11 +83,11 @@ PROBLEMS = {
         "train: 30). Did you mean 'val' for 'dev'?",
     ),
     "one validation photo": (
-        lambda: [rewrite(f"{n}\tval", f"{n}\ttrain") for n in NAMES[30:34]],
+        lambda: [rewrite(f"{n}\tval", f"{n}\ttrain") for n in own_study.NAMES[30:34]],
         "expected 2 photos or more in the split val, found 1",
     ),
     "one training photo": (
-        lambda: [rewrite(f"{n}\ttrain", f"{n}\ttest") for n in NAMES[1:30]],
+        lambda: [rewrite(f"{n}\ttrain", f"{n}\ttest") for n in own_study.NAMES[1:30]],
         "expected 2 photos or more in the split train, found 1",
     ),
     "a language of no pair set": (
@@ -196,12 +177,12 @@ WARNINGS = {
         "recipes.mine.batch_size: 128 is more than the 60 training captions of mine: each batch",
     ),
     "a photo in two splits": (
-        lambda: shutil.copy(photo(NAMES[0]), photo(NAMES[39])),
+        lambda: shutil.copy(photo(own_study.NAMES[0]), photo(own_study.NAMES[39])),
         "extractors.mine_lite0.images: 1 photos of other splits have the bytes of training photos "
         "(first: 39.jpg of test is 00.jpg)",
     ),
     "a split that nothing uses": (
-        lambda: [rewrite(f"{n}\ttest", f"{n}\ttset") for n in NAMES[37:]],
+        lambda: [rewrite(f"{n}\ttest", f"{n}\ttset") for n in own_study.NAMES[37:]],
         "datasets.mine: nothing uses the 3 photos of the split 'tset'. Did you mean 'test'?",
     ),
 }
