@@ -16,12 +16,18 @@ torch.set_num_threads(1)
 # Tests look at errors themselves; those of what a user sees take this away.
 os.environ["POLYVIEW_TRACEBACK"] = "1"
 
+# Draws are the same in every run, so that a change is judged by what it changes; long runs vary.
+SAME_DRAWS = "POLYVIEW_LONG" not in os.environ
+
 with contextlib.suppress(ImportError):  # tests marked gpu run where it is not installed, too
     from hypothesis import HealthCheck, settings
 
     # A slow machine is no error: by default an example may take 200 ms.
     settings.register_profile(
-        "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        "any machine",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=SAME_DRAWS,
     )
     settings.load_profile("any machine")
 
@@ -36,6 +42,15 @@ def real_data() -> Path:
     if not (folder / "README.md").is_file():
         pytest.skip(f"no third-party data at {folder}: set POLYVIEW_REAL_DATA to their folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _draws() -> None:
+    """Models and inputs of a test do not depend on the tests before it, nor on the run."""
+    if SAME_DRAWS:
+        torch.manual_seed(0)
+    else:
+        torch.seed()
 
 
 @pytest.fixture(autouse=True)
