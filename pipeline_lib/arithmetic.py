@@ -642,6 +642,12 @@ class Exact(TorchDispatchMode):
             numbers of another type than float64.
     """
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing here is compiled. Guarding each operation against it would import the compiler,
+        # which takes longer than many a stage.
+        return False
+
     def __torch_dispatch__(
         self, op: torch._ops.OpOverload, types: tuple, args: tuple = (), kwargs: dict | None = None
     ) -> object:
@@ -657,7 +663,8 @@ class Exact(TorchDispatchMode):
             return found if name in _EXACT else args[0].copy_(found)
         if op.has_kernel_for_dispatch_key(DispatchKey.CompositeImplicitAutograd):
             with self:  # inference mode hands over operations that are made of others
-                return op.decompose(*args, **kwargs)
+                # In C++: the decompositions in Python import a solver of equations, in each process.
+                return op._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
         found = op(*args, **kwargs)
         if _is_float(args) or _is_float((found,)):
             raise NotImplementedError(f"f64: {op} is not known to give equal bits on every machine")
