@@ -37,7 +37,7 @@ CHANGED: dict[str, dict[str, object]] = {
     "pieces of unknown words": {"oov": "unk"},
     "photos of text alone": {"text_photos": 0},
     "languages against each other": {"caption_caption_weight": 0.0},
-    "dropout of words and sentences": {"word_dropout": 0.0, "sentence_dropout": 0.0},
+    "dropout of sentences": {"sentence_dropout": 0.0},
     "dropout of photos": {"image_dropout": 0.0},
     "mirror images": {"image_crops": 1},
     "a tuned temperature": {"tune_temperature": False},

@@ -663,7 +663,7 @@ class Exact(TorchDispatchMode):
             return found if name in _EXACT else args[0].copy_(found)
         if op.has_kernel_for_dispatch_key(DispatchKey.CompositeImplicitAutograd):
             with self:  # inference mode hands over operations that are made of others
-                # In C++: the decompositions in Python import a solver of equations, in each process.
+                # In C++: decompositions in Python import a solver of equations, in each process.
                 return op._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
         found = op(*args, **kwargs)
         if _is_float(args) or _is_float((found,)):

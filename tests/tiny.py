@@ -115,7 +115,6 @@ def recipe(objective="alternating", **changes):
 
 POLYVIEW = {
     "text_encoder": "bag",
-    "word_dropout": 0.2,
     "image_head": "residual",
     "image_crops": 2,
     "image_hidden_dim": 12,

@@ -26,7 +26,12 @@ _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 _FEW_PHOTOS = 2000
 """Training photos below which our own recipe learns less by heart: see docs/polyview.md."""
 
-_OF_FEW_PHOTOS = {"image_hidden_dim": 512, "image_dropout": 0.6, "learning_rate": 2e-3}
+_OF_FEW_PHOTOS = {
+    "sentence_dropout": 0.2,
+    "image_hidden_dim": 512,
+    "image_dropout": 0.6,
+    "learning_rate": 2e-3,
+}
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,6 @@ class BagEncoder(TextEncoder):
         for table in self.words.values():
             # Few of its words stand in a batch. In f64 gradients are dense, whose sums are known.
             table.sparse = architecture.precision != F64
-        self.word_dropout = architecture.word_dropout
         self.dropout = nn.Dropout(architecture.sentence_dropout)
         self.hidden = nn.Linear(architecture.word_dim, architecture.embed_dim)
         self.of_mean = nn.Linear(architecture.word_dim, architecture.embed_dim)
@@ -230,10 +229,6 @@ class BagEncoder(TextEncoder):
         """See :class:`TextEncoder`."""
         there = torch.arange(token_ids.shape[1], device=token_ids.device)[None, :]
         there = there < lengths.to(token_ids.device)[:, None]
-        if self.training and self.word_dropout:
-            drawn = torch.rand(there.shape).to(there.device) >= self.word_dropout
-            # A sentence of which nothing would be left stays whole.
-            there &= drawn | ~(there & drawn).any(dim=1, keepdim=True)
         if torch.compiler.is_exporting():
             return self._padded(token_ids, there[:, :, None], language)
         types, occurrence = token_ids.unique(return_inverse=True)

@@ -164,6 +164,9 @@ _ENCODERS = ("image_encoder.", "sentence_encoder.")
 _FIRST_PARTS = {"text_encoder": "recurrent", "image_head": "mlp"}
 """What all models had before architecture.json named them."""
 
+_FORMER_KEYS = {"word_dropout"}
+"""Of training alone, in models saved by earlier versions."""
+
 
 def _architecture(folder: Path) -> dict:
     """Return a saved model's architecture; before it had a file of its own, it was in recipe.json.
@@ -173,7 +176,7 @@ def _architecture(folder: Path) -> dict:
     """
     path = folder / "architecture.json"
     if path.is_file():
-        return _read_json(path)
+        return {k: v for k, v in _read_json(path).items() if k not in _FORMER_KEYS}
     found = _FIRST_PARTS | _read_json(folder / "recipe.json")
     keys = ["feature_dim", *architecture_form(found).model_fields]
     missing = [f"{key} is missing" for key in keys if key not in found]

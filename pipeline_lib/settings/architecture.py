@@ -89,11 +89,9 @@ class BagText(Strict):
     """Words whose order plays no part: the mean of their vectors, and what stands out in any.
 
     Attributes:
-        word_dropout: Share of words that are left out in training.
         sentence_dropout: Share of the pooled numbers that is dropped in training.
     """
 
-    word_dropout: Dropout
     sentence_dropout: Dropout
 
     @property

@@ -71,6 +71,15 @@ def test_keys_of_training_that_nobody_knows_do_not_matter(tmp_path):
     JointSpace.load(tmp_path / "m")
 
 
+def test_a_key_that_models_had_before_does_not_matter(tmp_path):
+    made = model()
+    made.save(tmp_path / "m", tiny.PREPROCESSING, {})
+    (tmp_path / "m/SHA256SUMS").unlink()
+    path = tmp_path / "m/architecture.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"word_dropout": 0.2}))
+    assert JointSpace.load(tmp_path / "m").architecture == made.architecture
+
+
 def test_what_an_earlier_version_lacks_is_named(tmp_path):
     save_as_before(tmp_path / "m", tiny.recipe(), model(), ["word_dim", "similarity"])
     with pytest.raises(ContractError, match=r"2 problem(?s:.*)similarity is missing"):

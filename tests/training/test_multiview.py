@@ -21,7 +21,7 @@ def features_of(images, crops=2):
 
 
 def prepare(pairs, seen=tiny.IMAGES, **changes):
-    recipe = tiny.polyview(**{"word_dropout": 0.0} | changes)
+    recipe = tiny.polyview(**changes)
     learner = tiny.learner(recipe, captions=pairs, dim=20)
     vocabulary = learner.space.vocabulary
     examples = build_examples(pairs, "train", features_of(seen), vocabulary, recipe)
