@@ -194,6 +194,21 @@ def test_an_operation_that_is_not_known_to_be_exact_raises():
         torch.erf(x)
 
 
+def test_it_does_not_import_the_compiler():
+    program = """
+import sys, torch
+from pipeline_lib.arithmetic import Exact
+x = torch.ones(3, 4, 4, dtype=torch.float64)
+with torch.inference_mode(), Exact():
+    torch.matmul(x, x[0]).sum()
+print(sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (found.stdout.strip(), found.stderr) == ("[]", "")
+
+
 def test_another_type_raises():
     with Exact(), pytest.raises(NotImplementedError, match="float64"):
         torch.ones(3, 3) @ torch.ones(3, 3)
