@@ -69,7 +69,7 @@ def search(
     if as_json:
         _print_json(searcher.index, terms, hits)
     else:
-        _print(searcher.index, terms, hits, embedder.languages)
+        _print(searcher.index, photos, terms, hits, embedder.languages)
 
 
 def signed(query: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -102,14 +102,19 @@ def _photo(searcher: "Searcher", path: Path) -> "Term":
 
 
 def _print(
-    index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hit"], languages: Sequence[str]
+    index: "PhotoIndex",
+    photos: Path,
+    terms: Sequence["Term"],
+    hits: Sequence["Hit"],
+    languages: Sequence[str],
 ) -> None:
+    """Print what was read, and the photos found, below the folder as the user named it."""
     for path, problem in index.unreadable.items():
         click.echo(f"unreadable: {_printable(path)}: {problem}", err=True)
     for term in terms:
         click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term, languages)}", err=True)
     for hit in hits:
-        path = index.folder / index.paths[hit.number]
+        path = photos / index.paths[hit.number]
         click.echo(f"{hit.score:7.4f}  {_printable(path)}")
 
 

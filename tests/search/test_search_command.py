@@ -30,6 +30,14 @@ def test_the_best_are_printed_with_scores_and_paths(search, colours):
     assert "'a red photo' read as en" in result.stderr
 
 
+def test_paths_begin_with_the_folder_as_the_user_named_it(search, colours, monkeypatch):
+    monkeypatch.chdir(colours)
+    found = search("a red photo", "-k", 1, photos="photos").stdout.split()[1]
+    listed = json.loads(search("a red photo", "-k", 1, "--json", photos="photos").stdout)
+    assert found == "photos/red.png"
+    assert listed["photos"][0]["path"] == str(colours.resolve() / found)
+
+
 def test_words_need_no_quotes_and_terms_combine(search):
     result = search("a", "red", "photo", "-", "ein", "blau", "Foto", "--json")
     terms = json.loads(result.stdout)["terms"]
