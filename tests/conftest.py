@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -16,7 +17,8 @@ torch.set_num_threads(1)
 # Tests look at errors themselves; those of what a user sees take this away.
 os.environ["POLYVIEW_TRACEBACK"] = "1"
 
-# Draws are the same in every run, so that a change is judged by what it changes; long runs vary.
+# Draws are the same in every run, so that a change is judged by what it changes; long runs vary
+# with the seed of pytest-randomly.
 SAME_DRAWS = "POLYVIEW_LONG" not in os.environ
 
 with contextlib.suppress(ImportError):  # tests marked gpu run where it is not installed, too
@@ -47,10 +49,7 @@ def real_data() -> Path:
 @pytest.fixture(autouse=True)
 def _draws() -> None:
     """Models and inputs of a test do not depend on the tests before it, nor on the run."""
-    if SAME_DRAWS:
-        torch.manual_seed(0)
-    else:
-        torch.seed()
+    torch.manual_seed(0 if SAME_DRAWS else random.getrandbits(32))
 
 
 @pytest.fixture(autouse=True)
