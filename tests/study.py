@@ -52,6 +52,7 @@ def write_study(folder):
         row = params["recipes"][name]
         _write_recipe(folder, name, row, captions, chance, np.random.default_rng(number))
     _write_pseudopairs(folder)
+    _write_growth(folder)
 
 
 def _captions():
@@ -168,3 +169,16 @@ def _write_pseudopairs(folder):
         "reuse": {"most_uses": 3, "captions_by_uses": {"0": 5, "1": 20, "2": 10, "3-4": 1}},
     }
     (home / "borrowed.json").write_text(json.dumps(report))
+
+
+def _write_growth(folder):
+    home = folder / "metrics/reports/growth"
+    home.mkdir()
+    rows = [
+        [seed, photos, languages, language, 100 * languages + photos + seed + (language == "de")]
+        for seed in (1, 3)
+        for photos, languages in ((10, 2), (20, 2), (40, 1), (40, 2))
+        for language in LANGUAGES[:languages]
+    ]
+    columns = ["seed", "photos", "languages", "language", "recall_sum"]
+    pd.DataFrame(rows, columns=columns).to_csv(home / "kadar_en.csv", index=False)

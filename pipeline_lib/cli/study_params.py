@@ -193,7 +193,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "pools": {language: _tested_kind(own) for language, own in by_language.items()},
         "evaluations": _evaluations(world["evaluations"], found),
         **{section: {} for section in ("comparisons", "claims")},
-        **{section: {} for section in ("rerankings", "translated_queries")},
+        **{section: {} for section in ("rerankings", "translated_queries", "growth")},
         "departures": {},
         "recipes": {name: _recipe(name, [*by_language], photos)},
     }  # fmt: skip

@@ -44,6 +44,12 @@ def read_reports(folder: Path) -> dict[str, dict]:
     return {path.stem: read_report(path) for path in sorted(folder.glob("*.json"))}
 
 
+def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
+    """Return the validation whose weights one seed kept: the first of the best."""
+    scores = history[select_by]
+    return history.loc[scores.idxmin() if select_by == "mean_rank" else scores.idxmax()]
+
+
 def _rounded(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _rounded(item) for key, item in value.items()}

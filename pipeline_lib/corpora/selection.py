@@ -66,11 +66,15 @@ def _absent(train: pd.DataFrame, asked: list[str]) -> Iterator[str]:
             yield f"expected captions {kind} in the split train, found none"
 
 
+def shuffled(ids: np.ndarray, seed: int) -> np.ndarray:
+    """Return ids in the order of their hashes: the first of them are a sample."""
+    return ids[np.argsort(_hashes(ids, seed))]
+
+
 def _training_images(captions: pd.DataFrame, images: str, seed: int) -> np.ndarray:
     ids = captions.loc[captions["split"] == "train", "image_id"].unique().to_numpy(object)
-    shuffled = ids[np.argsort(_hashes(ids, seed))]
-    middle = len(ids) // 2
-    return {"all": ids, "first_half": shuffled[:middle], "second_half": shuffled[middle:]}[images]
+    drawn, middle = shuffled(ids, seed), len(ids) // 2
+    return {"all": ids, "first_half": drawn[:middle], "second_half": drawn[middle:]}[images]
 
 
 def _is_drawn(captions: pd.DataFrame, per_image: int, seed: int) -> np.ndarray:

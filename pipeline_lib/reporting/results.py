@@ -24,6 +24,7 @@ from pipeline_lib.reporting.figures import Reports, figures, headlines
 from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.reporting.published import beside_published, published_tables, read_published
 from pipeline_lib.reporting.study_tables import (
+    growth_table,
     model_table,
     pseudopair_table,
     reranking_table,
@@ -52,6 +53,7 @@ class Results:
         translators: Report by translator.
         rerankings: Report by re-ranking.
         translated_queries: Report by entry of this section.
+        growth: Scores of each recipe that was trained on less (training.growth.COLUMNS).
         published: What papers print (published.read_published).
         hits: Of every seed and image (hits.HITS), by recipe; those of older reports are not stored.
     """
@@ -64,6 +66,7 @@ class Results:
     translators: Mapping[str, dict]
     rerankings: Mapping[str, dict]
     translated_queries: Mapping[str, dict]
+    growth: Mapping[str, pd.DataFrame]
     published: pd.DataFrame
     hits: Mapping[str, pd.DataFrame]
 
@@ -165,6 +168,7 @@ class Results:
             claim_table(self.claims),
             *comparison_tables(self.comparisons, self.settings.comparisons),
             *published_tables(self.beside_published),
+            growth_table(self.growth),
             model_table(self.recipes, self.training, self.models),
             pseudopair_table(self.pseudopairs),
             translator_table(self.translators),
@@ -198,6 +202,10 @@ def read_results(settings: Settings) -> Results:
         translators=read_reports(Path("metrics/reports/translators")),
         rerankings=read_reports(Path("metrics/reports/rerankings")),
         translated_queries=read_reports(Path("metrics/reports/translated_queries")),
+        growth={
+            path.stem: read_rows(path)
+            for path in sorted(Path("metrics/reports/growth").glob("*.csv"))
+        },
         published=read_published(Path("published.csv")),
         hits=of_recipes("scores/hits.csv", read_hits),
     )

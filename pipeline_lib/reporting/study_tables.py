@@ -1,11 +1,14 @@
-"""Tables of what a study trained: models, pseudopairs, translators, and re-ranked translations."""
+"""Tables of what a study trained: models and how they grow, pseudopairs, translators."""
 
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from pipeline_lib.contract.reports import best_validation
 from pipeline_lib.reporting.table import NOTHING, Table, number
 from pipeline_lib.settings.recipes import Recipe
+
+RECALL_SUM = "recall_sum"
 
 
 def model_table(
@@ -24,6 +27,20 @@ def model_table(
         rows.append([*cells, *_training_cells(training.get(name), recipe.select_by)])
     title = "Models: parameters in millions, updates, and the update whose weights were kept"
     return Table("models", title, header, rows, labels=4)
+
+
+def growth_table(growth: Mapping[str, pd.DataFrame]) -> Table | None:
+    """Return the validation sums of recipes that learnt from fewer photos, or languages."""
+    languages = [*dict.fromkeys(each for table in growth.values() for each in table["language"])]
+    rows = []
+    for name, table in growth.items():
+        for (photos, count), found in table.groupby(["photos", "languages"]):
+            sums = found.groupby("language")[RECALL_SUM].mean().reindex(languages)
+            cells = [f"{photos:,}", f"{count}", f"{found['seed'].nunique()}"]
+            rows.append([name, *cells, *map(number, sums)])
+    header = ["recipe", "training photos", "languages", "seeds", *languages]
+    title = "How recipes grow: sums of recalls on the validation photos, mean over seeds"
+    return Table("growth", title, header, rows, labels=1) if rows else None
 
 
 def pseudopair_table(reports: Mapping[str, dict]) -> Table | None:
@@ -77,12 +94,6 @@ def reranking_table(reports: Mapping[str, dict]) -> Table | None:
         "translator's own choice, or against the second line. Tokenised lower-case text"
     )
     return Table("rerankings", title, header, rows, labels=2) if rows else None
-
-
-def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
-    """Return the validation whose weights one seed kept: the first of the best."""
-    scores = history[select_by]
-    return history.loc[scores.idxmin() if select_by == "mean_rank" else scores.idxmax()]
 
 
 def _training_cells(history: pd.DataFrame | None, select_by: str) -> Sequence[str]:

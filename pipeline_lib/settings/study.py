@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from pipeline_lib.settings.claims import MEASURES, Claim
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
+from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.messages import lines_of, read_yaml, readable
 from pipeline_lib.settings.pseudopairs import Pseudopairs
@@ -70,6 +71,7 @@ class Settings(Strict):
     claims: dict[Name, Claim]
     rerankings: dict[Name, Reranking]
     translated_queries: dict[Name, TranslatedQueries]
+    growth: dict[Name, Growth]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
     recipes: dict[Name, dict[str, object]]
@@ -131,10 +133,14 @@ class Settings(Strict):
         yield from _unknown("departures", self.departures, recipe_keys())
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
-        for name, reranking in self.rerankings.items():
-            yield from self._reranking_problems(f"rerankings.{name}", reranking)
-        for name, queries in self.translated_queries.items():
-            yield from self._translated_query_problems(f"translated_queries.{name}", queries)
+        for section, problems in (
+            ("rerankings", self._reranking_problems),
+            ("translated_queries", self._translated_query_problems),
+            ("growth", self._growth_problems),
+            ("claims", self._claim_problems),
+        ):
+            for name, entry in getattr(self, section).items():
+                yield from problems(f"{section}.{name}", entry)
         chosen = self.evaluations
         for key, names, known in (
             ("word_translation.lexicon", [chosen.word_translation.lexicon], [NONE, *self.lexicons]),
@@ -142,8 +148,6 @@ class Settings(Strict):
         ):
             yield from _unknown(f"evaluations.{key}", names, known)
         yield from self._comparison_problems()
-        for name, claim in self.claims.items():
-            yield from self._claim_problems(f"claims.{name}", claim)
 
     def _reserved_names(self) -> Iterator[str]:
         """A data set called ``none`` would write where the empty artefact of that name stands."""
@@ -257,6 +261,26 @@ class Settings(Strict):
             yield (
                 f"{where}.translation: {chosen.recipe} has the data set {row.get('dataset')}, "
                 f"found translations of {translation.dataset}"
+            )
+
+    def _growth_problems(self, where: str, chosen: Growth) -> Iterator[str]:
+        name = where.removeprefix("growth.")
+        row = self._rows.get(name, {})
+        yield from _unknown(where, [name], self.recipes)
+        for key in ("pairs", "features", "word_vectors"):
+            if row and getattr(chosen, key) != row[key]:
+                yield f"{where}.{key}: the recipe has {row[key]}, found {getattr(chosen, key)}"
+        for key in ("more_features", "initial", "lexicon"):
+            if row and row[key] != NONE:
+                yield f"{where}: expected a recipe with {key}: {NONE}, found {row[key]}"
+        if row and not {*chosen.seeds} <= {*row["seeds"]}:
+            yield f"{where}.seeds: the recipe has {row['seeds']}, found {chosen.seeds}"
+        made = self.word_vectors.get(chosen.word_vectors)
+        source = f"data/pairs/{chosen.pairs}.parquet"
+        if getattr(made, "method", None) != "latent_semantic" or made.source != source:
+            yield (
+                f"{where}.word_vectors: expected an entry of word_vectors with method: "
+                f"latent_semantic and source: {source}, found {chosen.word_vectors}"
             )
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
-from pipeline_lib.reporting.page.charts import word_translation_charts
+from pipeline_lib.reporting.page.charts import growth_charts, word_translation_charts
 from pipeline_lib.reporting.page.gallery import queries_each, spread
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
@@ -99,7 +99,7 @@ def test_page_is_well_formed_and_its_links_lead_somewhere(page):
     links = [link for link in page.attributes("href") if link != "data:,"]
     assert set(links) == {f"#{name}" for name in ids}
     assert {"scores", "questions", "beta", "languages", "sentences", "pseudopairs", "gallery",
-            "claims", "curves", "training", "recipes", "method",
+            "claims", "curves", "growth", "training", "recipes", "method",
             *(f"recipe-{name}" for name in CHANCES)} == set(ids)  # fmt: skip
 
 
@@ -349,6 +349,24 @@ def test_words_are_drawn_over_training_where_their_translations_are_known(study,
     )
 
 
+def test_recipes_grow_with_photos_and_with_languages(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    by_photos, by_languages = growth_charts(results)
+    assert (by_photos.title, by_languages.title) == ("kadar_en", "kadar_en")
+    assert "training photos" in by_photos.words
+    assert "languages learnt" in by_languages.words
+    found = {}
+    for figure in (by_photos, by_languages):
+        assert [*figure.legend] == ["English", "German"]
+        curves = fromstring(figure.charts[0]).iter("polyline")
+        found[figure.words] = [curve.get("points").split() for curve in curves]
+    assert [[len(curve) for curve in curves] for curves in found.values()] == [[3, 3], [2, 1]]
+    sums = results.tables["growth"].rows
+    assert sums[0] == ["kadar_en", "10", "2", "2", "212.0", "213.0"]
+    assert sums[2] == ["kadar_en", "40", "1", "2", "142.0", "–"]
+
+
 def test_markdown_keeps_cells_apart():
     assert markdown_table(TABLE).splitlines() == [
         "**50 % of it**", "",
@@ -372,7 +390,7 @@ def retrieval_rows(study):
 
 def test_every_table_is_exported_and_bold_is_the_best(study):
     names = {path.name for path in (study / "metrics/results/tables").iterdir()}
-    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "claims"}
+    stems = {"papers", "retrieval", "languages", "models", "pseudopairs", "sts", "claims", "growth"}
     stems.add("comparison_beta")
     assert names == {f"{stem}.{ending}" for stem in stems for ending in ("md", "tex")}
     rows = retrieval_rows(study)

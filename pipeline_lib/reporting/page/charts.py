@@ -7,6 +7,7 @@ from itertools import cycle
 import pandas as pd
 from markupsafe import Markup
 
+from pipeline_lib.contract.reports import best_validation
 from pipeline_lib.reporting.curves import RECALLS, mean_recall_sum
 from pipeline_lib.reporting.page.svg import (
     Curve,
@@ -19,7 +20,7 @@ from pipeline_lib.reporting.page.svg import (
     round_ticks,
 )
 from pipeline_lib.reporting.results import Results
-from pipeline_lib.reporting.study_tables import best_validation
+from pipeline_lib.reporting.study_tables import RECALL_SUM
 from pipeline_lib.reporting.verdicts import LANGUAGES
 
 _RECALL_HEIGHT, _LOSS_HEIGHT, _WORD_HEIGHT = 110, 60, 130
@@ -160,6 +161,33 @@ def language_charts(results: Results) -> Iterator[Figure]:
     """Yield one chart per language where recipes differ in how many languages they learn."""
     varied = {name: len(recipe.languages) for name, recipe in results.recipes.items()}
     yield from _charts(results, varied, "by the number of languages learnt")
+
+
+def growth_charts(results: Results) -> Iterator[Figure]:
+    """Yield for each recipe that was trained on less a chart by photos, and one by languages."""
+    for name, table in results.growth.items():
+        every = table["languages"] == table["languages"].max()
+        all_photos = table["photos"] == table["photos"].max()
+        for column, rows in (("photos", table[every]), ("languages", table[all_photos])):
+            yield _growth(name, f"by the number of {_LEARNT[column]}", column, rows)
+
+
+_LEARNT = {"photos": "training photos", "languages": "languages learnt"}
+
+
+def _growth(name: str, words: str, column: str, rows: pd.DataFrame) -> Figure:
+    kinds = {
+        language_name(language): CURVE_KINDS[number]
+        for number, language in enumerate(rows["language"].unique())
+    }
+    curves = []
+    for language, own in rows.groupby("language", sort=False):
+        sums = own.groupby(column)[RECALL_SUM].mean()
+        shown = language_name(str(language))
+        curves.append(Curve(shown, kinds[shown], sums.index, sums))
+    ticks = round_ticks(0, float(rows[RECALL_SUM].max()), 5)
+    chart = curves_chart(f"Validation recalls of {name} {words}", curves, ticks)
+    return Figure(name, f"sum of recalls on the validation captions {words}", [chart], legend=kinds)
 
 
 def _charts(results: Results, varied: dict[str, float], words: str) -> Iterator[Figure]:

@@ -11,7 +11,7 @@ WIDTH = 320
 
 # What is put into these is escaped.
 _SVG = Markup('<svg viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}</svg>')
-_NAMED_CURVE = Markup('<g class="line" data-recipe="{0}"><title>{0}</title>{1}</g>')
+_NAMED_CURVE = Markup('<g class="line" data-curve="{0}"><title>{0}</title>{1}</g>')
 _LINE = Markup('<line x1="{:.5g}" y1="{:.5g}" x2="{:.5g}" y2="{:.5g}" class="{}"/>')
 _TEXT = Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}" class="{}">{}</text>')
 _BAR = Markup('<rect x="{:.5g}" y="{:.5g}" width="{:.5g}" height="13" class="bar"/>')

@@ -79,7 +79,7 @@ for (const box of document.querySelectorAll(".scroll")) {
 
 for (const figure of document.querySelectorAll(".curves")) {
   const buttons = [...figure.querySelectorAll(".keys li")].map((key) => {
-    const button = element("button", { type: "button", value: key.dataset.recipe }, ...key.childNodes);
+    const button = element("button", { type: "button", value: key.dataset.curve }, ...key.childNodes);
     button.setAttribute("aria-pressed", "false");
     key.append(button);
     return button;
@@ -90,7 +90,7 @@ for (const figure of document.querySelectorAll(".curves")) {
     const names = new Set(picked.map((each) => each.value));
     figure.classList.toggle("picked", names.size > 0);
     for (const line of figure.querySelectorAll(".line"))
-      line.classList.toggle("on", names.has(line.dataset.recipe));
+      line.classList.toggle("on", names.has(line.dataset.curve));
   };
   buttons.forEach((button) => button.addEventListener("click", () => pick(button)));
 }
