@@ -77,9 +77,7 @@ def validation_sum(name: str, epochs: int, run: tuple[int, str, int]) -> float:
     """Train one seed without a part; return its last validation score."""
     line, part, seed = run
     material = material_without(part, name, epochs)
-    vocabulary = material.vocabulary(seed)
-    train, val = (material.examples(split, seed, vocabulary) for split in ("train", "val"))
-    learner = material.learner(seed, vocabulary, train.features.shape[1])
+    learner, train, val = material.start(seed)
     if part in SILENCED:
         for weights in SILENCED[part](learner).parameters():
             nn.init.zeros_(weights).requires_grad_(False)

@@ -5,22 +5,30 @@ do without, nothing tells it: word vectors are made anew from what is left. Capt
 have no features are no photos, and stay.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 
 import pandas as pd
+import torch
 
+from pipeline_lib.contract.reports import best_validation, read_rows
 from pipeline_lib.corpora.selection import shuffled
+from pipeline_lib.publishing import publish
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.training_text import training_captions
-from pipeline_lib.training.fitting import RECALL_SUM
+from pipeline_lib.training.fitting import RECALL_SUM, fit
 from pipeline_lib.training.material import Material
+from pipeline_lib.training.seeds import Score
 
 COLUMNS = ["seed", "photos", "languages", "language", RECALL_SUM]
 """Of the report: photos and languages that were learnt from, and the score of one of these."""
+
+_SCORES = "scores.csv"
+"""What a run leaves in its folder of work."""
 
 
 @dataclass(frozen=True)
@@ -52,46 +60,106 @@ def training_photos(material: Material) -> list[str]:
     return sorted(set(material.pairs.loc[train & known, "image_id"]))
 
 
-def material_of(
-    run: Run, whole: Material, options: LatentSemanticVectors, drawing_seed: int
-) -> Material:
-    """Return what a run learns from.
+@dataclass(frozen=True)
+class Growing:
+    """Trains the runs of a recipe.
 
-    A share of the photos is drawn by the hashes of their ids under ``drawing_seed``, so that each
-    holds the smaller ones. It is passed over more often than all of them, so that the updates are
-    as many as the share's root says: with as many as all photos have the few would be learnt by
-    heart, in as many passes nothing would be.
+    Attributes:
+        label: What progress bars name.
+        whole: What the recipe itself learns from; its word vectors are made anew.
+        options: Of the word vectors.
+        drawing_seed: Of the shares of photos.
+        score: Selects the best weights.
     """
-    photos = training_photos(whole)
-    drawn = shuffled(pd.Series(photos).to_numpy(object), drawing_seed)
-    left_out = set(drawn[round(run.share * len(drawn)) :])
-    pairs = whole.pairs[
-        ~whole.pairs["image_id"].isin(left_out) & whole.pairs["language"].isin(run.languages)
-    ]
-    epochs = round(whole.recipe.max_epochs * run.share**-0.5)
-    changed = {"languages": [*run.languages], "seeds": [run.seed], "max_epochs": epochs}
-    vectors = latent_semantic_vectors(training_captions(pairs), options)
-    recipe = whole.recipe.model_copy(update=changed)
-    return replace(whole, recipe=recipe, pairs=pairs, word_vectors=vectors)
+
+    label: str
+    whole: Material
+    options: LatentSemanticVectors
+    drawing_seed: int
+    score: Score
+
+    def identity(self, run: Run) -> list[object]:
+        """Return all that the scores of a run depend on beside the code."""
+        made_of = [self.options.model_dump(), self.drawing_seed, dict(self.whole.digests)]
+        settings = self.whole.recipe.model_copy(update={"seeds": [run.seed]}).model_dump()
+        return [settings, run.share, run.languages, *made_of, torch.__version__]
+
+    def material(self, run: Run) -> Material:
+        """Return what a run learns from.
+
+        A share of the photos is drawn by the hashes of their ids, so that each share holds the
+        smaller ones. It is passed over more often than all photos, so that updates are as many as
+        the root of the share says: in as many passes few photos would be learnt too little, with
+        as many updates by heart.
+        """
+        whole, photos = self.whole, training_photos(self.whole)
+        drawn = shuffled(pd.Series(photos).to_numpy(object), self.drawing_seed)
+        left_out = set(drawn[round(run.share * len(drawn)) :])
+        pairs = whole.pairs[
+            ~whole.pairs["image_id"].isin(left_out) & whole.pairs["language"].isin(run.languages)
+        ]
+        epochs = round(whole.recipe.max_epochs * run.share**-0.5)
+        changed = {"languages": [*run.languages], "seeds": [run.seed], "max_epochs": epochs}
+        vectors = latent_semantic_vectors(training_captions(pairs), self.options)
+        recipe = whole.recipe.model_copy(update=changed)
+        return replace(whole, recipe=recipe, pairs=pairs, word_vectors=vectors)
+
+    def __call__(self, numbered: tuple[int, Run, Path]) -> pd.DataFrame:
+        """Return the scores of a run (:data:`COLUMNS`); train it if its folder has none.
+
+        Args:
+            numbered: The line of its progress bar, the run, and its folder of work.
+        """
+        line, run, folder = numbered
+        if not (folder / _SCORES).is_file():
+            material = self.material(run)
+            history = self._history(material, run, folder, line)
+            with publish(folder / _SCORES) as path:
+                of_recipe(history, material).to_csv(path, index=False)
+        return read_rows(folder / _SCORES)
+
+    def _history(self, material: Material, run: Run, folder: Path, line: int) -> pd.DataFrame:
+        learner, train, val = material.start(run.seed)
+        learnt = f"{run.share:.1%} of the photos, {' '.join(run.languages)}, seed {run.seed}"
+        course = fit(
+            learner,
+            train,
+            lambda space: self.score(space, val),
+            run.seed,
+            folder,
+            f"{self.label}: {learnt} on {learner.device.type} in {learner.precision}",
+            line,
+        )
+        return pd.DataFrame(course.history).assign(seed=run.seed)
 
 
-def scored(
-    validation: Mapping[str, float], seed: int, photos: int, languages: Sequence[str]
-) -> pd.DataFrame:
-    """Return the rows of one run (:data:`COLUMNS`).
+def of_recipe(history: pd.DataFrame, material: Material) -> pd.DataFrame:
+    """Return the scores (:data:`COLUMNS`) of the weights that each seed of a recipe kept.
 
     Args:
-        validation: The one whose weights were kept, a row of training.csv.
-        seed: Of the model.
-        photos: Training photos.
-        languages: Those learnt. The score of one is summed over its sets.
+        history: Validations of its seeds, as in training.csv; those of other seeds are left out.
+        material: What it learnt from.
     """
-    rows = []
+    recipe, photos = material.recipe, len(training_photos(material))
+    rows = [
+        [seed, photos, len(recipe.languages), language, score]
+        for seed, own in history.groupby("seed")
+        if seed in recipe.seeds
+        for language, score in _by_language(
+            best_validation(own, recipe.select_by), recipe.languages
+        )
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _by_language(
+    validation: Mapping[str, float], languages: Sequence[str]
+) -> Iterator[tuple[str, float]]:
+    """Yield the sum of recalls of each language, the mean over its sets."""
     for language in languages:
         own = [
             value
             for key, value in validation.items()
             if key.startswith(f"{RECALL_SUM}_") and key.endswith(f"_{language}")
         ]
-        rows.append([seed, photos, len(languages), language, sum(own) / len(own)])
-    return pd.DataFrame(rows, columns=COLUMNS)
+        yield language, sum(own) / len(own)

@@ -67,6 +67,12 @@ class Material:
             self.recipe, vocabulary, feature_dim, seed, self.word_vectors, self.models
         )
 
+    def start(self, seed: int) -> tuple[Learner, Examples, Examples]:
+        """Return what a seed starts from, and its training and validation examples."""
+        vocabulary = self.vocabulary(seed)
+        train, val = (self.examples(split, seed, vocabulary) for split in ("train", "val"))
+        return self.learner(seed, vocabulary, train.features.shape[1]), train, val
+
 
 def of_seed(recipe: Recipe, seed: int) -> Recipe:
     """Return the recipe of the model of one seed."""

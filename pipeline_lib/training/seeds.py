@@ -126,10 +126,8 @@ def _itself(training: _Training) -> _Training:
 def follow_seeds(material: Material) -> None:
     """Train along, as a rank that is not the first, the seeds that the first one names."""
     while (seed := _next_seed(None)) is not None:
-        vocabulary = material.vocabulary(seed)
-        train = material.examples("train", seed, vocabulary)
-        learner = material.learner(seed, vocabulary, train.features.shape[1]).to_best_device()
-        fit(learner, train, _by_the_first_alone, seed, Path(), "")
+        learner, train, _ = material.start(seed)
+        fit(learner.to_best_device(), train, _by_the_first_alone, seed, Path(), "")
 
 
 def _next_seed(seed: int | None) -> int | None:
@@ -176,9 +174,8 @@ def _train(
     preprocessing: Preprocessing,
     work: Path,
 ) -> None:
-    vocabulary = material.vocabulary(seed)
-    train, val = (material.examples(split, seed, vocabulary) for split in ("train", "val"))
-    learner = material.learner(seed, vocabulary, train.features.shape[1]).to_best_device()
+    learner, train, val = material.start(seed)
+    learner = learner.to_best_device()
     course = fit(
         learner,
         train,

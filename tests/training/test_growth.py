@@ -12,11 +12,13 @@ from click.testing import CliRunner
 
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.tables import write_pairs
+from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.study import SettingsError, load_settings
 from pipeline_lib.settings.text import LatentSemanticVectors
-from pipeline_lib.training.growth import COLUMNS, Run, material_of, runs, scored, training_photos
+from pipeline_lib.training import growth
+from pipeline_lib.training.growth import COLUMNS, Growing, Run, of_recipe, runs, training_photos
 from pipeline_lib.training.material import Material
 from stages import growth as stage
 
@@ -66,7 +68,8 @@ def whole():
 
 def part(whole, share=1.0, languages=("en", "de"), drawing_seed=1):
     options = LatentSemanticVectors.model_validate(OPTIONS)
-    return material_of(Run(1, share, languages), whole, options, drawing_seed)
+    growing = Growing("mine", whole, options, drawing_seed, validation_scores)
+    return growing.material(Run(1, share, languages))
 
 
 def test_runs_have_fewer_photos_and_then_fewer_languages():
@@ -117,12 +120,17 @@ def test_updates_follow_the_root_of_the_share(whole):
     assert [part(whole, share).recipe.max_epochs for share in (0.25, 0.5, 1.0)] == [20, 14, 10]
 
 
-def test_the_score_of_a_language_is_its_own():
-    validation = {"recall_sum": 300.0, "recall_sum_a_en": 100.0, "recall_sum_a_de": 200.0}
-    validation |= {"image_to_text_r1_a_en": 9.0, "update": 5}
-    found = scored(validation, 3, 40, ["en", "de"])
+def test_scores_are_those_of_the_weights_that_were_kept(whole):
+    sums = pd.DataFrame(
+        {"recall_sum_a_en": [90.0, 100.0, 1.0], "recall_sum_a_de": [5.0, 20.0, 1.0]}
+    )
+    history = sums.assign(
+        update=[5, 10, 15], image_to_text_r1_a_en=99.0, recall_sum=sums.sum(axis=1)
+    )
+    seeds = pd.concat([history.assign(seed=seed) for seed in (1, 2)])
+    found = of_recipe(seeds, whole)
     assert [*found.columns] == COLUMNS
-    assert found.to_numpy().tolist() == [[3, 40, 2, "en", 100.0], [3, 40, 2, "de", 200.0]]
+    assert found.to_numpy().tolist() == [[1, 40, 2, "en", 100.0], [1, 40, 2, "de", 20.0]]
 
 
 @pytest.fixture
@@ -169,16 +177,16 @@ def test_the_stage_scores_each_run_and_takes_the_whole_from_the_recipe(study, mo
 
 def test_a_run_that_ended_is_not_trained_again(study, monkeypatch):
     trained = []
-    learn = stage.fit
+    learn = growth.fit
     monkeypatch.setattr(stage, "on_all_cores", map)
-    monkeypatch.setattr(stage, "fit", lambda *a: trained.append(a[5]) or learn(*a))
+    monkeypatch.setattr(growth, "fit", lambda *a: trained.append(a[5]) or learn(*a))
     monkeypatch.setattr(stage, "publish", _fails_on("mine.csv"))
     with pytest.raises(OSError, match="full"):
         CliRunner().invoke(stage.main, ["mine"], catch_exceptions=False)
     assert len(trained) == 3
-    assert trained[0].startswith("mine on 25.0% of the photos, en de, seed 1")
+    assert trained[0].startswith("mine: 25.0% of the photos, en de, seed 1")
     monkeypatch.setattr(stage, "publish", publish)
-    monkeypatch.setattr(stage, "fit", lambda *a: pytest.fail("trained again"))
+    monkeypatch.setattr(growth, "fit", lambda *a: pytest.fail("trained again"))
     CliRunner().invoke(stage.main, ["mine"], catch_exceptions=False)
 
 
