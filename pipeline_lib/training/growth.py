@@ -5,6 +5,7 @@ do without, nothing tells it: word vectors are made anew from what is left. Capt
 have no features are no photos, and stay.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -27,8 +28,8 @@ from pipeline_lib.training.seeds import Score
 COLUMNS = ["seed", "photos", "languages", "language", RECALL_SUM]
 """Of the report: photos and languages that were learnt from, and the score of one of these."""
 
-_SCORES = "scores.csv"
-"""What a run leaves in its folder of work."""
+_TRAINING, _SCORES = "training", "scores.csv"
+"""What a run has in its folder of work: until it ends, and afterwards."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,11 @@ class Growing:
             history = self._history(material, run, folder, line)
             with publish(folder / _SCORES) as path:
                 of_recipe(history, material).to_csv(path, index=False)
+            shutil.rmtree(folder / _TRAINING)  # a checkpoint is large, and runs are many
         return read_rows(folder / _SCORES)
 
     def _history(self, material: Material, run: Run, folder: Path, line: int) -> pd.DataFrame:
+        (folder / _TRAINING).mkdir(exist_ok=True)
         learner, train, val = material.start(run.seed)
         learnt = f"{run.share:.1%} of the photos, {' '.join(run.languages)}, seed {run.seed}"
         course = fit(
@@ -126,7 +129,7 @@ class Growing:
             train,
             lambda space: self.score(space, val),
             run.seed,
-            folder,
+            folder / _TRAINING,
             f"{self.label}: {learnt} on {learner.device.type} in {learner.precision}",
             line,
         )

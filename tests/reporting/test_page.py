@@ -361,6 +361,8 @@ def test_recipes_grow_with_photos_and_with_languages(study, monkeypatch):
         assert [*figure.legend] == ["English", "German"]
         curves = fromstring(figure.charts[0]).iter("polyline")
         found[figure.words] = [curve.get("points").split() for curve in curves]
+        rings = [*fromstring(figure.charts[0]).iter("circle")]
+        assert len(rings) == sum(map(len, found[figure.words]))
     assert [[len(curve) for curve in curves] for curves in found.values()] == [[3, 3], [2, 1]]
     sums = results.tables["growth"].rows
     assert sums[0] == ["kadar_en", "10", "2", "2", "212.0", "213.0"]

@@ -184,6 +184,7 @@ def test_a_run_that_ended_is_not_trained_again(study, monkeypatch):
     with pytest.raises(OSError, match="full"):
         CliRunner().invoke(stage.main, ["mine"], catch_exceptions=False)
     assert len(trained) == 3
+    assert not [*Path(".resume").rglob("checkpoint.pt")]
     assert trained[0].startswith("mine: 25.0% of the photos, en de, seed 1")
     monkeypatch.setattr(stage, "publish", publish)
     monkeypatch.setattr(growth, "fit", lambda *a: pytest.fail("trained again"))

@@ -186,7 +186,7 @@ def _growth(name: str, words: str, column: str, rows: pd.DataFrame) -> Figure:
         shown = language_name(str(language))
         curves.append(Curve(shown, kinds[shown], sums.index, sums))
     ticks = round_ticks(0, float(rows[RECALL_SUM].max()), 5)
-    chart = curves_chart(f"Validation recalls of {name} {words}", curves, ticks)
+    chart = curves_chart(f"Validation recalls of {name} {words}", curves, ticks, rings=True)
     return Figure(name, f"sum of recalls on the validation captions {words}", [chart], legend=kinds)
 
 

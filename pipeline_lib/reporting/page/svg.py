@@ -16,6 +16,7 @@ _LINE = Markup('<line x1="{:.5g}" y1="{:.5g}" x2="{:.5g}" y2="{:.5g}" class="{}"
 _TEXT = Markup('<text x="{:.5g}" y="{:.5g}" text-anchor="{}" class="{}">{}</text>')
 _BAR = Markup('<rect x="{:.5g}" y="{:.5g}" width="{:.5g}" height="13" class="bar"/>')
 _DOT = Markup('<circle cx="{:.5g}" cy="{:.5g}" r="{:g}" class="mark{}">{}</circle>')
+_RING = Markup('<circle cx="{:.5g}" cy="{:.5g}" r="{:g}" class="curve {}"/>')
 _CURVE = Markup('<polyline points="{}" class="curve {}"/>')
 
 _WIDE, _TALL, _WIDE_LEFT = 760, 300, 56
@@ -119,22 +120,28 @@ def line_chart(
     return picture(label, height + 20, drawn)
 
 
-def curves_chart(label: str, curves: Sequence[Curve], y_ticks: Sequence[float]) -> Markup:
+def curves_chart(
+    label: str, curves: Sequence[Curve], y_ticks: Sequence[float], rings: bool = False
+) -> Markup:
     """Draw many curves from 0 over one axis, as wide as the page.
 
     Args:
         label: What the chart shows, for those who cannot see it.
         curves: In the order of drawing.
         y_ticks: Numbers along the y axis; the first and the last are its ends.
+        rings: Draw the points too, for curves of a few; one alone is no line.
     """
     x_ticks = round_ticks(0, float(max(max(curve.x) for curve in curves)), 6)
     x = Scale(0, x_ticks[-1], _WIDE_LEFT, _WIDE - 12)
     y = Scale(y_ticks[0], y_ticks[-1], _TALL, 12)
     drawn = _y_axis(y_ticks, y, _WIDE_LEFT, _WIDE - 12)
     drawn += [text(x(tick), _TALL + 20, f"{tick:g}", anchor="middle") for tick in x_ticks]
-    drawn += [
-        _NAMED_CURVE.format(each.name, _curve(each.kind, each.x, each.y, x, y)) for each in curves
-    ]
+    for each in curves:
+        parts = [_curve(each.kind, each.x, each.y, x, y)]
+        if rings:
+            places = zip(each.x, each.y, strict=True)
+            parts += [_RING.format(x(at), y(value), _MARK, each.kind) for at, value in places]
+        drawn.append(_NAMED_CURVE.format(each.name, Markup("").join(parts)))
     return picture(label, _TALL + 28, drawn, _WIDE)
 
 
