@@ -38,10 +38,8 @@ def main(name: str) -> None:
         Path("none"),
         {path.as_posix(): file_sha256(path) for path in (pairs, features)},
     )
-    vectors, score = (
-        settings.word_vectors[chosen.word_vectors],
-        partial(validation_scores, tested={}),
-    )
+    vectors = settings.word_vectors[chosen.word_vectors]
+    score = partial(validation_scores, tested={})
     growing = Growing(name, whole, vectors, settings.selection_seed, score)
     less = runs(chosen, recipe.languages)
     folders = resume_folders(f"growth@{name}", map(growing.identity, less))

@@ -180,6 +180,9 @@ INPUTS = {
     "a data set called `none`": value("datasets.none", {"reader": "table", "raw": "x"}),
     "pairs that add themselves": value("pairs.sketch_en.plus", "world_de_sketch_en"),
     "a kind that the data lacks": study(partial(change, "pools", "de", to="translation")),
+    "a language that nothing validates": study(
+        partial(change, "pairs", "mine", "validation", to={"en": ["caption"]})
+    ),
     "a language that one of two sets lacks": study(
         partial(change, "pairs", "mine", "captions", to={"en": ["caption"]})
     ),

@@ -102,18 +102,24 @@ class _Check:
         """What a recipe learns from and is tested on."""
         for name, recipe in self.all.items():
             where = f"recipes.{name}"
-            learnt = self._languages(recipe.pairs)
-            for language in recipe.languages:
-                if learnt is not None and language not in learnt:
-                    yield (
-                        f"{where}.languages: {language} is in no captions of the pair set "
-                        f"{recipe.pairs}, which has {', '.join(sorted(learnt))}"
-                    )
+            yield from self._language_problems(where, recipe)
             data = self.data.get(recipe.dataset)
             if data and self.split in data.photos:
                 yield from self._pool_problems(recipe, data)
             yield from self._crop_problems(where, recipe)
             yield from self._feature_problems(where, recipe)
+
+    def _language_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Languages that a recipe cannot learn, or whose learning nothing would measure."""
+        learnt, validated = self._languages(recipe.pairs), self._validated(recipe.pairs)
+        for language in recipe.languages:
+            for kind, known in (("", learnt), ("validation ", validated)):
+                if known is not None and language not in known:
+                    yield (
+                        f"{where}.languages: {language} is in no {kind}captions of the pair set "
+                        f"{recipe.pairs}, which has {', '.join(sorted(known))}"
+                    )
+                    break
 
     def _crop_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """Crops that a recipe chooses among, and an extractor does not keep side by side."""
@@ -178,6 +184,13 @@ class _Check:
         for name in self._chain(pairs):
             found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
         return found or None
+
+    def _validated(self, pairs: str) -> set[str] | None:
+        """Return the languages of validation captions; None if a teacher's are among them."""
+        own, chain = self.settings.pairs, [*self._chain(pairs)]
+        if not chain or not own.keys() >= {*chain}:
+            return None
+        return {language for name in chain for language in own[name].validation_kinds}
 
     def _training_captions(self, recipe: Recipe) -> int | None:
         """Return how many captions a recipe can draw a batch from at most; None if unknown."""

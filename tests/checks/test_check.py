@@ -94,6 +94,11 @@ PROBLEMS = {
         lambda: change("pairs", "mine", "captions", to={"en": ["caption"]}),
         "recipes.mine.languages: de is in no captions of the pair set mine, which has en",
     ),
+    "a language that nothing validates": (
+        lambda: change("pairs", "mine", "validation", to={"en": ["caption"]}),
+        "recipes.mine.languages: de is in no validation captions of the pair set mine, which has "
+        "en",
+    ),
     "sizes beyond memory": (
         lambda: [
             change("recipes", "mine", key, to=1_000_000)
