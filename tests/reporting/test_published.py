@@ -75,7 +75,8 @@ def test_every_row_that_the_authors_ran_on_human_captions_is_a_recipe(study, tab
     ran = tables[study][tables[study]["run_by"] == "authors"]
     wanted = set(ran.loc[ran["needs"] == "", "recipe"])
     settings = load_settings(ROOT / "studies" / study / "params.yaml")
-    recipes = {name for name, recipe in settings.recipes.items() if recipe["paper"] != "gella2017"}
+    others = {"gella2017", "polyview"}  # no author here ran those, and ours is in no paper
+    recipes = {name for name, recipe in settings.recipes.items() if recipe["paper"] not in others}
     assert len(wanted) == REPRODUCED[study]
     assert not wanted - recipes, "rows of published.csv without a recipe in params.yaml"
     assert not recipes - set(ran["recipe"]), "recipes of params.yaml that no paper's row names"

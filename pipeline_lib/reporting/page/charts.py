@@ -167,8 +167,9 @@ def growth_charts(results: Results) -> Iterator[Figure]:
     """Yield for each recipe that was trained on less a chart by photos, and one by languages."""
     for name, table in results.growth.items():
         every = table["languages"] == table["languages"].max()
-        all_photos = table["photos"] == table["photos"].max()
-        for column, rows in (("photos", table[every]), ("languages", table[all_photos])):
+        # Of fewer languages all photos are learnt; some may have captions in none of them.
+        whole = ~every | (table["photos"] == table["photos"].max())
+        for column, rows in (("photos", table[every]), ("languages", table[whole])):
             yield _growth(name, f"by the number of {_LEARNT[column]}", column, rows)
 
 
