@@ -139,15 +139,10 @@ def study(tmp_path, monkeypatch):
     tiny_study.make(tmp_path)
     params = json.loads((tmp_path / "params.yaml").read_text())
     pairs = params["pairs"][params["recipes"][tiny_study.NAME]["pairs"]]
-    recipe = {
-        **params["recipes"][tiny_study.NAME],
-        **{key: value for key, value in tiny.polyview().model_dump().items() if key != "paper"},
-        "paper": "polyview", "dataset": "world", "pairs": "mine", "features": "world_lite0",
-        "word_vectors": "mine", "word_dim": 4, "max_epochs": 2, "batch_size": 8,
-        "validate_every_updates": 5,
-    }  # fmt: skip
-    keys = {"paper", *tiny.polyview().model_dump()}
-    params["recipes"] = {"mine": {key: recipe[key] for key in recipe if key in keys}}
+    names = {"dataset": "world", "pairs": "mine", "features": "world_lite0", "word_vectors": "mine"}
+    sizes = {"word_dim": 4, "max_epochs": 2, "batch_size": 8, "validate_every_updates": 5}
+    recipe = tiny.polyview(paper="polyview", **names, **sizes)
+    params["recipes"] = {"mine": recipe.model_dump()}
     params["pairs"]["mine"] = pairs
     params["word_vectors"] = {"mine": OPTIONS}
     params["growth"] = {"mine": dict(ENTRY)}
