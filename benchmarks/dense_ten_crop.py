@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 POLYVIEW = "from pipeline_lib.cli.main import main; main()"
 STUDY = "photos"
 TRANSFORMS = {"exact": "ten_crop", "dense": "dense_ten_crop"}
-SEEDS = [1, 2]
+SEEDS = [1, 2, 3]
 RECIPES = {
     "polyview": {"image_crops": 1, "max_epochs": 40},
     "vse": {
@@ -89,7 +89,7 @@ def change_params(path: Path) -> None:
     yaml = YAML(typ="safe")
     params = yaml.load(path)
     (extractor,), (recipe,) = params["extractors"].values(), params["recipes"].values()
-    sizes = {"resize": 256, "crop": 224, "batch_size": 8}
+    sizes = {"resize": 256, "crop": 224, "batch_size": 8, "layers": "last"}
     params["extractors"] = {
         name: {**extractor, "transform": transform, **sizes}
         for name, transform in TRANSFORMS.items()

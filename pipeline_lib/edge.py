@@ -35,8 +35,8 @@ DISK = {
     errno.EDQUOT: "your quota of the disk is used up. Free some space and run the command again",
     errno.EFBIG: "the file is larger than the file system or ulimit -f allows. Raise the limit",
     errno.EROFS: "the file system is read-only. Mount it for writing, or work elsewhere",
-    errno.EIO: "the disk cannot be read or written (input/output error). Check its health, and "
-    "that what is mounted there is still connected",
+    errno.EIO: "the disk cannot be read or written (input/output error). Check its health, that "
+    "what is mounted there is still connected, and that it did not fill up",
     errno.EACCES: "permission denied. Change the permissions, or the owner",
     errno.EPERM: "permission denied. Change the permissions, or the owner",
     errno.ENOENT: "not found. Run dvc repro, which makes what a stage needs, or mend the path",

@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import sys
+from collections.abc import Set
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ with contextlib.suppress(ImportError):  # tests marked gpu run where it is not i
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / ".ci"))  # its helpers are tested, too
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse cases in a set: each process has another order of them, and workers share tests."""
+    marks = ((item, mark) for item in items for mark in item.iter_markers("parametrize"))
+    unordered = [item.nodeid for item, mark in marks if isinstance(mark.args[1], Set)]
+    if unordered:
+        raise pytest.UsageError(f"expected cases in order, found a set: {unordered}. Sort them")
 
 
 @pytest.fixture(scope="session")

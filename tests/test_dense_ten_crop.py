@@ -5,6 +5,7 @@ from graph import ROOT
 
 from benchmarks import dense_ten_crop
 from benchmarks.photos import draw_photos
+from pipeline_lib.checks.study import check_study
 from pipeline_lib.settings.study import load_settings
 
 
@@ -23,6 +24,7 @@ def test_two_recipes_on_each_kind_of_features_and_their_comparison(tmp_path, mon
 
     monkeypatch.chdir(tmp_path / "root" / "studies" / dense_ten_crop.STUDY)
     settings = load_settings()
+    assert not check_study(settings).problems
     assert {e.transform for e in settings.extractors.values()} == {"ten_crop", "dense_ten_crop"}
     for name in ("polyview", "vse"):
         exact, dense = (settings.recipe(f"{name}_{features}") for features in ("exact", "dense"))

@@ -6,12 +6,13 @@ import tiny
 import torch
 from tiny_models import prepare
 
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.device import best_device
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.synthesis.matching import RETRIEVALS
 from pipeline_lib.synthesis.neighbours import nearest, nearest_both_ways
 from pipeline_lib.training.examples import build_examples
-from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 
 pytestmark = [
     pytest.mark.gpu,

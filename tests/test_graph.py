@@ -13,7 +13,7 @@ PURE = ["models/similarity.py", "models/losses.py", "evaluation/retrieval/rankin
 PURE += ["evaluation/significance.py", "exact.py"]
 LIBRARY = [
     path
-    for path in (ROOT / "pipeline_lib").rglob("*.py")
+    for path in sorted((ROOT / "pipeline_lib").rglob("*.py"))
     if path != ROOT / "pipeline_lib/__init__.py"
 ]
 
@@ -32,7 +32,7 @@ def test_pure_maths_imports_no_other_room(name):
     assert imported_files(ROOT / "pipeline_lib" / name, ROOT) <= allowed
 
 
-@pytest.mark.parametrize("name", STAGES.keys() - {"resolve"})
+@pytest.mark.parametrize("name", sorted(STAGES.keys() - {"resolve"}))
 def test_a_stage_depends_on_its_own_code(name):
     deps = STAGES[name].get("do", STAGES[name])["deps"]
     ours = [dep for dep in deps if dep.startswith("data/resolved/code")]

@@ -3,8 +3,8 @@
 import pandas as pd
 import tiny
 
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.training.examples import build_examples
-from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM
 from pipeline_lib.training.objectives import build_objective
 
 

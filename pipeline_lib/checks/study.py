@@ -187,7 +187,7 @@ class _Check:
 
     def _validated(self, pairs: str) -> set[str] | None:
         """Return the languages of validation captions; None if a teacher's are among them."""
-        own, chain = self.settings.pairs, [*self._chain(pairs)]
+        own, chain = self.settings.pairs, self._chain(pairs)
         if not chain or not own.keys() >= {*chain}:
             return None
         return {language for name in chain for language in own[name].validation_kinds}

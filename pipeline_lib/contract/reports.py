@@ -11,6 +11,10 @@ from pipeline_lib.publishing import publish
 
 DECIMALS = 4
 
+RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
+HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
+"""The scores on the validation split by which weights are selected."""
+
 
 def write_report(report: Mapping[str, object], path: Path) -> None:
     """Publish a report."""
@@ -47,7 +51,7 @@ def read_reports(folder: Path) -> dict[str, dict]:
 def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
     """Return the validation whose weights one seed kept: the first of the best."""
     scores = history[select_by]
-    return history.loc[scores.idxmin() if select_by == "mean_rank" else scores.idxmax()]
+    return history.loc[scores.idxmax() if HIGHER_IS_BETTER[select_by] else scores.idxmin()]
 
 
 def _rounded(value: object) -> object:

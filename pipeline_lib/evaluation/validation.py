@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.words.ranks import (
@@ -14,7 +15,6 @@ from pipeline_lib.evaluation.words.ranks import (
 )
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.examples import Examples
-from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM
 
 WordPairs = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 """Pairs (word, translation) by (source language, target language)."""

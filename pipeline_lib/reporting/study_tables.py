@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from pipeline_lib.contract.reports import best_validation
+from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.reporting.table import NOTHING, Table, number
 from pipeline_lib.settings.recipes import Recipe
-
-RECALL_SUM = "recall_sum"
 
 
 def model_table(

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
@@ -46,7 +47,7 @@ def _chance(history: History, validation: Examples) -> Iterator[str]:
         images = len(np.unique(sentences.image_index.cpu().numpy()))
         own = chance_recall_sum(images, max(1, round(len(sentences) / images)))
         chance, deviation = chance + own[0], deviation + own[1]
-    best = max(row["recall_sum"] for row in history)
+    best = max(row[RECALL_SUM] for row in history)
     if best <= chance + _DEVIATIONS * deviation:
         yield (
             f"the best sum of recalls on the validation captions is {best:.1f}, where chance gives "

@@ -8,6 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.contract.reports import HIGHER_IS_BETTER
 from pipeline_lib.device import cores_for
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.examples import Examples
@@ -17,8 +18,6 @@ from pipeline_lib.training.objectives import build_objective
 from pipeline_lib.training.optimization import SCHEDULES, make_optimizer
 from pipeline_lib.training.tasks import Objective, total
 
-RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
-HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
 Validate = Callable[[JointSpace], dict[str, float]]
 """From a model to named scores on the validation split, with the keys of HIGHER_IS_BETTER."""
 

@@ -14,14 +14,14 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from pipeline_lib.contract.reports import best_validation, read_rows
+from pipeline_lib.contract.reports import RECALL_SUM, best_validation, read_rows
 from pipeline_lib.corpora.selection import shuffled
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.training_text import training_captions
-from pipeline_lib.training.fitting import RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.material import Material
 from pipeline_lib.training.seeds import Score
 

@@ -24,6 +24,9 @@ State = dict[str, list[float]]
 
 Weights = dict[str, Tensor]
 
+CHECKPOINT = "checkpoint.pt"
+"""The file of an unfinished run, in its folder of work."""
+
 
 class Course(NamedTuple):
     """How a run went.
@@ -133,7 +136,7 @@ def train(work: Work, resume: Path, label: str, line: int = 0) -> Course:
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
-    run = _Run(work, resume / "checkpoint.pt")
+    run = _Run(work, resume / CHECKPOINT)
     run.resume_if_possible()
     done, last = run.progress.update, work.pace.last_update
     silent = not ranks.is_first()

@@ -29,6 +29,7 @@ from pipeline_lib.training import ranks
 from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.fitting import fit
+from pipeline_lib.training.loop import CHECKPOINT
 from pipeline_lib.training.material import Material, of_seed
 from pipeline_lib.training.preparation import parameter_counts
 
@@ -195,6 +196,7 @@ def _train(
         pd.DataFrame(course.history).assign(seed=seed).to_csv(folder / "training.csv", index=False)
         _write(folder / "model.json", described | {"ended": course.ended})
         _write(folder / "identity.json", _identity(work, work / MODEL))
+    (work / CHECKPOINT).unlink(missing_ok=True)  # it is larger than the model, and seeds are many
 
 
 def _warn_of_doubts(label: str, work: Path) -> None:

@@ -10,6 +10,7 @@ from pydantic import Field
 from tiny_models import moved, named, no_scores
 from torch import nn
 
+from pipeline_lib.contract.reports import HIGHER_IS_BETTER
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models import encoders, initialization, losses, recurrent, similarity
 from pipeline_lib.settings import architecture, recipes
@@ -20,7 +21,7 @@ from pipeline_lib.settings.strict import Count, Rate, SettingsError, Strict
 from pipeline_lib.training import objectives, optimization
 from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.examples import build_examples
-from pipeline_lib.training.fitting import HIGHER_IS_BETTER, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.tasks import (
     IMAGE_CAPTION,
     Objective,

@@ -8,9 +8,10 @@ import torch
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training.examples import build_examples
-from pipeline_lib.training.fitting import RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.multiview import Captions, captions_by_language
 from pipeline_lib.training.objectives import build_objective
 

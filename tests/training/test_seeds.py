@@ -119,6 +119,21 @@ def test_a_kill_between_two_seeds_keeps_the_first(train, monkeypatch):
     assert train(material([1, 2, 3])) == [2, 3]
 
 
+def test_a_seed_that_is_recorded_leaves_no_checkpoint(train, tmp_path):
+    left = []
+    written = module._write
+
+    def seen(path, values):
+        left.extend(tmp_path.rglob(module.CHECKPOINT))
+        written(path, values)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_write", seen)
+        train(material([1]))
+    assert left  # until it is recorded, a kill loses nothing
+    assert not [*tmp_path.rglob(module.CHECKPOINT)]
+
+
 def test_records_name_each_seeds_curve_and_what_ended_it(train, tmp_path):
     train(material([1, 2]))
     records = tmp_path / "data/training"

@@ -16,10 +16,11 @@ import torch
 from pipeline_lib import device
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
-from pipeline_lib.training.fitting import MEAN_RANK, RECALL_SUM, fit
+from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.objectives import BUILDERS, build_objective
 from pipeline_lib.training.tasks import IMAGE_CAPTION
 

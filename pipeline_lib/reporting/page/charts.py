@@ -7,7 +7,7 @@ from itertools import cycle
 import pandas as pd
 from markupsafe import Markup
 
-from pipeline_lib.contract.reports import best_validation
+from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.reporting.curves import RECALLS, mean_recall_sum
 from pipeline_lib.reporting.page.svg import (
     Curve,
@@ -20,7 +20,6 @@ from pipeline_lib.reporting.page.svg import (
     round_ticks,
 )
 from pipeline_lib.reporting.results import Results
-from pipeline_lib.reporting.study_tables import RECALL_SUM
 from pipeline_lib.reporting.verdicts import LANGUAGES
 
 _RECALL_HEIGHT, _LOSS_HEIGHT, _WORD_HEIGHT = 110, 60, 130
