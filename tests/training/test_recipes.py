@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 from tiny_models import moved, named
 
 from pipeline_lib.contract.features import Features
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.settings.recipes import make_recipe
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training import fitting
@@ -172,7 +173,7 @@ def train(recipe, sets, teachers, folder, monkeypatch):
     started, build_objective = {}, fitting.build_objective
     with monkeypatch.context() as patch:
         patch.setattr(fitting, "build_objective", build)
-        scores = {fitting.RECALL_SUM: 0.0, fitting.MEAN_RANK: 0.0}
+        scores = {RECALL_SUM: 0.0, MEAN_RANK: 0.0}
         [row], _ = fitting.fit(learner, corpus, lambda _: dict(scores), 1, folder, recipe.paper)
     assert np.isfinite([row[f"loss_{kind}"] for kind in kinds]).all()
     assert moved(started, named(learner)) == {name for name in started if tuned(name, recipe)}
