@@ -207,13 +207,16 @@ def read_rows(file: Path, dim: int, digest: str) -> _Rows:
     schema = _schema(dim, digest)
     try:
         table = pq.read_table(file, page_checksum_verification=True)
+        names = table.schema.names
     except FileNotFoundError:
         return {}
+    except UnicodeDecodeError:
+        raise _no_index(file) from None
     except (OSError, pa.ArrowException):
         if file.stat().st_size and not _begins_as_parquet(file):
             raise _no_index(file) from None
         return {}
-    if table.schema.names != schema.names:
+    if names != schema.names:
         raise _no_index(file)
     if not table.schema.equals(schema) or (table.schema.metadata or {}) != schema.metadata:
         return {}

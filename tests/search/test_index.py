@@ -167,13 +167,15 @@ def test_a_changed_byte_of_an_index_never_passes(update, tmp_path):
         np.testing.assert_array_equal(found.vectors, before.vectors)
 
 
-@pytest.mark.parametrize("other", ["text", "table"])
+@pytest.mark.parametrize("other", ["text", "table", "a name that is no UTF-8"])
 def test_a_file_that_is_no_index_is_left_as_it_is(update, tmp_path, other):
     file = tmp_path / "index.parquet"
     if other == "text":
         file.write_text("my captions")
     else:
-        pq.write_table(pa.table({"a": [1]}), file)
+        pq.write_table(pa.table({"name": [1]}), file, store_schema=False)
+    if other.startswith("a name"):
+        file.write_bytes(file.read_bytes().replace(b"name", b"n\xe7me"))
     before = file.read_bytes()
     with pytest.raises(ContractError, match=r"index\.parquet: expected an index of photos, found"):
         update()
