@@ -80,7 +80,7 @@ def project(tmp_path_factory):
         shutil.copytree(ROOT / study / ".dvc/plots", home / ".dvc/plots")
         stage = {
             "cmd": "python stand_in.py",
-            "deps": ["${root}/papers.yaml", "params.yaml"],
+            "deps": ["${root}/papers.yaml", "${root}/stages", "params.yaml"],
             "outs": [
                 "data/models",
                 *(
@@ -94,7 +94,12 @@ def project(tmp_path_factory):
         (home / "stand_in.py").write_text(STAND_IN)
     for name in (".gitignore", "papers.yaml"):
         shutil.copy(ROOT / name, folder / name)
-    (folder / "studies/flickr8k/checkout").symlink_to("../..")
+    (folder / "stages").mkdir()
+    (folder / "stages/code.py").write_text("number = 1\n")
+    checkout = folder / "studies/flickr8k/checkout"
+    checkout.mkdir()
+    for name in ("papers.yaml", "stages"):
+        (checkout / name).symlink_to(f"../../../{name}")
     run("git init --quiet --initial-branch=main && git add --all", folder)
     run("dvc repro --quiet && git add --all && git commit --quiet -m reproduced", folder)
     return folder
@@ -203,6 +208,10 @@ def test_keys_of_recipes_papers_and_evaluations_and_lists_are_overridden(world):
 def test_a_study_is_reproduced_and_overridden_in_its_folder(world):
     assert "Running stage 'train'" in run("cd studies/flickr8k && uv run dvc repro", world)
     folder = world / "studies/flickr8k"
+    assert "up to date" in run("dvc status", folder)
+    (world / "stages/code.py").write_text("number = 2\n")
+    assert "checkout/stages" in run("dvc status", folder)
+    run("git restore stages", world)
     run("git add --all && git commit --quiet -m study", world)
     run("uv run dvc exp run -S +recipes.kadar_en.margin=0.1", folder)
     assert "kadar_en.margin" in run("uv run dvc params diff", folder)

@@ -64,7 +64,11 @@ def _make(root: Path, source: Source, door: Door) -> Found:
         load_settings(partial / "params.yaml")
         flush(partial)
         _check_place(root, source.name)  # again: another run may have made it meanwhile
-        partial.rename(folder)
+        try:
+            partial.rename(folder)
+        except OSError:
+            _check_place(root, source.name)  # in this moment
+            raise
     return found
 
 
@@ -85,7 +89,9 @@ def _check_place(root: Path, name: str) -> None:
 def _write_study(root: Path, folder: Path, params: str) -> None:
     (folder / "params.yaml").write_text(params, encoding="utf-8")
     shutil.copyfile(root / "dvc.yaml", folder / "dvc.yaml")
-    (folder / "checkout").symlink_to("../..")
+    (folder / "checkout").mkdir()  # no link to the root itself: DVC reads nothing below a .dvc
+    for name in ("papers.yaml", "pipeline_lib", "stages"):
+        (folder / "checkout" / name).symlink_to(f"../../../{name}")
     (folder / "published.csv").write_text(PUBLISHED, encoding="utf-8")
     (folder / ".dvcignore").write_text("__pycache__/\n", encoding="utf-8")
     (folder / ".dvc").mkdir()
