@@ -86,7 +86,7 @@ def _why(error: Exception) -> str:
 def lines_of(path: Path, problems: Iterable[str]) -> Iterator[str]:
     """Put the line of the key that each problem begins with before it, where it has one."""
     problems = list(problems)
-    tree = YAML().load(path.read_text(encoding="utf-8")) if problems else None
+    tree = _with_lines(path) if problems else None
     for problem in problems:
         line, node = None, tree
         for key in problem.split(":")[0].split("."):
@@ -94,6 +94,14 @@ def lines_of(path: Path, problems: Iterable[str]) -> Iterator[str]:
                 break
             line, node = node.lc.key(key)[0] + 1, node[key]
         yield problem if line is None else f"line {line}: {problem}"
+
+
+def _with_lines(path: Path) -> object:
+    """Read a file with the lines of its keys; None if its other reader takes more than this one."""
+    try:
+        return YAML().load(path.read_text(encoding="utf-8"))
+    except (YAMLError, RecursionError, ValueError):  # such as a tab within a word
+        return None
 
 
 def readable(error: ValidationError, form: type[BaseModel], where: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ FILES = {
     "a key twice": (b"root: .\na: 1\nroot: .\n", 'params.yaml:3: found duplicate key "root"'),
     "a bracket": (b"root: [.\n", "params.yaml:2: expected YAML, in column 1 did not find"),
     "a tab": (b"root:\n\t- x\n", "params.yaml:2: expected YAML, in column 1 found character"),
+    "a tab in a word": (b"root: .\nmore: a\tb\n", "\n  - more: unknown key"),
     "NUL": (b"root: \x00\n", "params.yaml: expected YAML, found: unacceptable character #x0000"),
     "an alias of nothing": (b"root: *b\n", "params.yaml:1: expected YAML, in column 7 found undef"),
     "an object of Python": (b"!!python/object/apply:os.getcwd []\n", "params.yaml"),
