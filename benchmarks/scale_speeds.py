@@ -60,12 +60,12 @@ class Work:
     Attributes:
         items: Photos, or sentences.
         shard: How many of them a worker takes at a time.
-        load: Loads a worker that may use so many cores.
+        load: Loads a worker.
     """
 
     items: Sequence[object]
     shard: int
-    load: Callable[[int], Worker]
+    load: Callable[[], Worker]
 
 
 def features(folder: Path) -> Work:
@@ -74,9 +74,8 @@ def features(folder: Path) -> Work:
     return Work(photos, EXTRACTOR.batch_size, partial(load_extractor, folder / "photos"))
 
 
-def load_extractor(folder: Path, cores: int) -> Worker:
+def load_extractor(folder: Path) -> Worker:
     """Load the network."""
-    forks.use_cores(cores)
     weights = find_weights(EXTRACTOR.backbone, EXTRACTOR.weights)
     return ImageWorker.load(EXTRACTOR, folder, weights)
 
@@ -92,9 +91,8 @@ def translations(folder: Path) -> Work:
     return Work(sentences, CHUNK, partial(load_translator, folder / "translator"))
 
 
-def load_translator(folder: Path, cores: int) -> Worker:
+def load_translator(folder: Path) -> Worker:
     """Load the translator."""
-    forks.use_cores(cores)
     settings = OwnTranslation(
         engine="translator", model=str(folder), dataset="synthetic", annotation="caption",
         source_language=RECIPE.source_language, target_language=RECIPE.target_language,
@@ -104,7 +102,8 @@ def load_translator(folder: Path, cores: int) -> Worker:
 
 def warm(work: Work, cores: int) -> Worker:
     """Load a worker and have it compute once: what is slow the first time is not measured."""
-    worker = work.load(cores)
+    forks.use_cores(cores)
+    worker = work.load()
     worker.compute(worker.read(in_shards(work.items[:16], 16)[0]))
     return worker
 
