@@ -2,14 +2,15 @@
 
 A stage that depended on its modules themselves would have DVC write their 40 names into every
 entry of dvc.lock, and train anew for a comment. The digest is of the syntax tree, which comments,
-docstrings and layout do not change.
+docstrings and layout do not change. In ``settings``, a field without a value changes it neither:
+what a recipe has there is compared by value, and its type can only refuse.
 """
 
 import ast
 import gc
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -113,7 +114,9 @@ def _imported_names(node: ast.AST, path: Path) -> Iterator[str]:
 def _digest(path: Path) -> str:
     if path.suffix != ".py":
         return hashlib.sha256(path.read_bytes()).hexdigest()
-    return hashlib.sha256(json.dumps(_meaning(_parsed(path))).encode()).hexdigest()
+    does_nothing = _is_text_or_field if path.parent.name == "settings" else _is_text
+    meaning = _meaning(_parsed(path), does_nothing)
+    return hashlib.sha256(json.dumps(meaning).encode()).hexdigest()
 
 
 @cache
@@ -121,15 +124,21 @@ def _parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def _meaning(node: object) -> object:
+def _meaning(node: object, does_nothing: Callable[[object], bool]) -> object:
     """Return a syntax tree as lists, without what does nothing and what is new in later Pythons."""
     if isinstance(node, list):
-        return [_meaning(item) for item in node if not _is_text(item)]
+        return [_meaning(item, does_nothing) for item in node if not does_nothing(item)]
     if not isinstance(node, ast.AST):
         return repr(node)
-    fields = ((name, getattr(node, name, None)) for name in node._fields)
-    given = [[name, _meaning(value)] for name, value in fields if value is not None and value != []]
-    return [type(node).__name__, *given]
+    parts = ((name, getattr(node, name, None)) for name in node._fields)
+    given = [(name, value) for name, value in parts if value is not None and value != []]
+    return [type(node).__name__, *([name, _meaning(each, does_nothing)] for name, each in given)]
+
+
+def _is_text_or_field(statement: object) -> bool:
+    """Return whether a statement is a docstring, or names a field and its type alone."""
+    is_field = isinstance(statement, ast.AnnAssign) and statement.value is None
+    return is_field or _is_text(statement)
 
 
 def _is_text(statement: object) -> bool:

@@ -45,7 +45,7 @@ OTHER = {
 
 @pytest.fixture
 def fingerprint(tmp_path):
-    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "settings").mkdir(parents=True)
     (tmp_path / "ours" / "other.py").write_text("LIMIT = 9\n", encoding="utf-8")
 
     def of(name, module):
@@ -65,6 +65,36 @@ def test_a_digest_changes_with_what_a_module_does(change, fingerprint):
     after = fingerprint("after", MODULE.replace(*edit) if edit else MODULE)
     assert before["ours/other.py"] == after["ours/other.py"]
     assert (before["ours/before.py"] == after["ours/after.py"]) == (change in SAME)
+
+
+FORM = """
+class Form(Strict):
+    learns: ClassVar[bool] = True
+    loss: Literal["hinge"]
+
+    def problems(self):
+        return self.loss
+"""
+FIELD = (
+    '    loss: Literal["hinge"]\n',
+    '    loss: Literal["hinge", "cosine"]\n    sharpness: float\n',
+)
+EDITS = {
+    "a field": (FIELD, True),
+    "a field with a value": ((FIELD[0], f"{FIELD[0]}    sharpness: float = 2.0\n"), False),
+    "a constant": (("= True", "= False"), False),
+    "a check": (("return self.loss", "return not self.loss"), False),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("room", ["settings/", ""])
+def test_a_field_of_settings_does_nothing_until_it_has_a_value(edit, room, fingerprint):
+    change, does_nothing = EDITS[edit]
+    before = fingerprint(f"{room}before", FORM)[f"ours/{room}before.py"]
+    after = fingerprint(f"{room}after", FORM.replace(*change))[f"ours/{room}after.py"]
+    # Elsewhere fields may be told apart by their order.
+    assert (before == after) == (does_nothing and room != "")
 
 
 def test_imports_are_followed_wherever_they_stand(fingerprint):

@@ -63,11 +63,10 @@ def _make(root: Path, source: Source, door: Door) -> Found:
         _write_study(root, partial, study_params(root, source, found))
         load_settings(partial / "params.yaml")
         flush(partial)
-        _check_place(root, source.name)  # again: another run may have made it meanwhile
         try:
             partial.rename(folder)
         except OSError:
-            _check_place(root, source.name)  # in this moment
+            _check_place(root, source.name)  # another run may have made it meanwhile
             raise
     return found
 
