@@ -3,10 +3,12 @@
 The same photos and network (``features``), or sentences and translator (``translations``), in
 rounds that alternate between all sides. The clock starts when all workers are ready. Beside the
 time stands what the processors did, of this process and all that it started, Ray's own ones too:
-on a machine that has other work to do, only that can be compared. The translator is untrained: a
-translation is as long as it may be.
+on a machine that has other work to do, only that can be compared. Two processes side by side, which
+know nothing of each other, show what the machine's cores give together: what workers lack of that
+is lost in spreading. The translator is untrained: a translation is as long as it may be.
 """
 
+import multiprocessing
 import os
 import random
 import statistics
@@ -14,8 +16,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import click
@@ -35,14 +38,6 @@ from pipeline_lib.settings.synthesis import OwnTranslation
 from pipeline_lib.synthesis.engines import build_engine
 from pipeline_lib.synthesis.translate import CHUNK, TranslationWorker
 from pipeline_lib.text.subwords import Subwords
-
-SIDES = {
-    "one process, 1 core": (1, 0),
-    "one process, 2 cores": (2, 0),
-    "1 worker of 1 core": (1, 1),
-    "2 workers of 1 core": (1, 2),
-}
-"""Cores of each process, and workers."""
 
 
 @dataclass(frozen=True)
@@ -108,21 +103,61 @@ def warm(work: Work, cores: int) -> Worker:
     return worker
 
 
-def measure(work: Work, name: str, side: tuple[int, int]) -> Measured:
-    """Do the work once and forget what it made."""
-    count, workers = side
-    shards = in_shards(work.items, work.shard)
-    with _asked(workers), open_pool(partial(warm, work, count)) as pool:
+def measure(work: Work, name: str, cores: int, workers: int = 0) -> Measured:
+    """Do the work once, in this process or by Ray's workers; forget what it made.
+
+    Args:
+        work: What is spread.
+        name: Of its items, for the progress bar.
+        cores: Of each process.
+        workers: How many; 0 is this process alone.
+    """
+    with _asked(workers), open_pool(partial(warm, work, cores)) as pool:
         wait_for_all(pool, workers)
-        clock, processors = time.perf_counter(), _processors()
-        run_shards(shards, pool, Counted(), unit=name, label="measured")
-        return Measured(time.perf_counter() - clock, _processors() - processors)
+        with _clock() as measured:
+            run_through(work, name, pool)
+    return measured()
+
+
+def measure_side_by_side(work: Work, name: str, processes: int) -> Measured:
+    """Do a part of the work in each of some processes of one core, all at once."""
+    spawning = multiprocessing.get_context("spawn")  # threads of this process may hold locks
+    ready = spawning.Barrier(processes + 1, timeout=600)
+    parts = [replace(work, items=work.items[i::processes]) for i in range(processes)]
+    started = [spawning.Process(target=_alone, args=(part, name, ready)) for part in parts]
+    for process in started:
+        process.start()
+    ready.wait()
+    with _clock() as measured:
+        for process in started:
+            process.join()
+    return measured()
+
+
+def _alone(work: Work, name: str, ready: Barrier) -> None:
+    with open_pool(partial(warm, work, 1)) as pool:
+        ready.wait()
+        run_through(work, name, pool)
+
+
+def run_through(work: Work, name: str, pool: Pool) -> None:
+    """Have a pool do all of the work."""
+    run_shards(in_shards(work.items, work.shard), pool, Counted(), unit=name, label="measured")
 
 
 def wait_for_all(pool: Pool, workers: int) -> None:
     """Return when all workers are ready."""
     while isinstance(pool, RayPool) and not pool.status().startswith(f"{workers} workers"):
         pool.events()
+
+
+@contextmanager
+def _clock() -> Iterator[Callable[[], Measured]]:
+    """Yield a function that says, after the block, what it took."""
+    clock, processors = time.perf_counter(), _processors()
+    ended: list[Measured] = []
+    yield ended.pop
+    ended.append(Measured(time.perf_counter() - clock, _processors() - processors))
 
 
 @contextmanager
@@ -149,6 +184,13 @@ def _processors() -> float:
     return total
 
 
+SIDES: dict[str, Callable[[Work, str], Measured]] = {
+    "one process, 1 core": partial(measure, cores=1),
+    "one process, 2 cores": partial(measure, cores=2),
+    "2 processes of 1 core": partial(measure_side_by_side, processes=2),
+    "1 worker of 1 core": partial(measure, cores=1, workers=1),
+    "2 workers of 1 core": partial(measure, cores=1, workers=2),
+}
 WORK: dict[str, Callable[[Path], Work]] = {"features": features, "translations": translations}
 """From a folder to what is spread there."""
 
@@ -163,8 +205,8 @@ def main(rounds: int, names: tuple[str, ...]) -> None:
             work = WORK[name](Path(folder))
             found: dict[str, list[Measured]] = {side: [] for side in SIDES}
             for _ in range(rounds):
-                for side, settings in SIDES.items():
-                    found[side].append(measure(work, name, settings))
+                for side, measure_side in SIDES.items():
+                    found[side].append(measure_side(work, name))
         click.echo(f"{name:<24}{'a second':>12}{'processor s':>14}")
         for side, each in found.items():
             clock = statistics.median(one.clock for one in each)
