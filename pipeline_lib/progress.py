@@ -27,6 +27,9 @@ _PLAN, _SECONDS, _KEPT = _HOME / "plan.json", _HOME / "seconds.json", _HOME / "k
 Plan = Mapping[str, Sequence[str]]
 """Of each stage of a run, in order, the paths of its outputs."""
 
+Needs = Mapping[str, Sequence[str]]
+"""Of each stage of a run, the paths that it reads."""
+
 
 class Following:
     """One stage of a run of DVC, from its line of progress to what remains of it.
@@ -35,13 +38,16 @@ class Following:
         stage: Its name in dvc.lock.
         run: What tells this run from all others.
         arguments: Of the command ``dvc``.
+
+    Attributes:
+        ready: Later stages of which all inputs are there: see :func:`ready_stages`.
     """
 
     def __init__(self, stage: str, run: str, arguments: Sequence[str]) -> None:
         """Print where in the run the stage stands."""
         self.stage, self.start = stage, time.monotonic()
-        plan = _plan(run, arguments)
-        self.outputs = plan.get(stage)
+        plan, needs = _plan(run, arguments)
+        self.outputs, self.ready = plan.get(stage), ready_stages(stage, plan, needs)
         print(progress_line(stage, plan, _read(_SECONDS)), end="", file=sys.stderr, flush=True)
 
     def end(self, code: int) -> None:
@@ -78,26 +84,51 @@ def progress_line(stage: str, plan: Plan, seconds: Mapping[str, float]) -> str:
     return f"{words}\n"
 
 
+def ready_stages(stage: str, plan: Plan, needs: Needs) -> list[str]:
+    """Return the later stages that read nothing which the run has yet to write, in order.
+
+    Args:
+        stage: The one that runs now.
+        plan: All stages in order.
+        needs: What each reads.
+    """
+    order = [*plan]
+    if stage not in order:
+        return []
+    left = order[order.index(stage) :]
+    unwritten = {output for name in left for output in plan[name]}
+    return [name for name in left[1:] if not _touches(unwritten, needs[name])]
+
+
+def _touches(unwritten: set[str], paths: Sequence[str]) -> bool:
+    """Return whether one of the paths is unwritten, or lies in a folder that is, or holds one."""
+    return any(
+        each == path or each.startswith(f"{path}/") or path.startswith(f"{each}/")
+        for path in paths
+        for each in unwritten
+    )
+
+
 def _duration(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _plan(run: str, arguments: Sequence[str]) -> Plan:
+def _plan(run: str, arguments: Sequence[str]) -> tuple[Plan, Needs]:
     """Return the plan of this run, made by its first stage; nothing where DVC tells none."""
     if not _HOME.parent.parent.is_dir():
-        return {}
+        return {}, {}
     known = _read(_PLAN)
     if known.get("run") != run:
         _make_plan(run, arguments)
         known = _read(_PLAN)
         if known.get("run") != run:
-            return {}
+            return {}, {}
         with contextlib.suppress(OSError):
             for outputs in known["stages"].values():
                 _keep(outputs)
-    return known["stages"]
+    return known["stages"], known["needs"]
 
 
 def _make_plan(run: str, arguments: Sequence[str]) -> None:
@@ -107,11 +138,12 @@ def _make_plan(run: str, arguments: Sequence[str]) -> None:
         os.waitpid(child, 0)
         return
     with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
-        _write(_PLAN, {"run": run, "stages": _asked_of_dvc(arguments)})
+        plan, needs = _asked_of_dvc(arguments)
+        _write(_PLAN, {"run": run, "stages": plan, "needs": needs})
     os._exit(0)
 
 
-def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, list[str]]:
+def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs]:
     from dvc.cli import parse_args
     from dvc.dvcfile import PROJECT_FILE
     from dvc.repo import Repo
@@ -123,7 +155,8 @@ def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, list[str]]:
         graph = get_active_graph(repo.index.graph)
         options = {key: asked[key] for key in ("pipeline", "downstream")}
         steps = chosen if asked["single_item"] else plan_repro(graph, chosen, **options)
-        return {step.addressing: [out.def_path for out in step.outs] for step in steps}
+        plan = {step.addressing: [out.def_path for out in step.outs] for step in steps}
+        return plan, {step.addressing: [dep.def_path for dep in step.deps] for step in steps}
 
 
 def _keep(outputs: Sequence[str]) -> None:

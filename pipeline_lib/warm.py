@@ -6,10 +6,10 @@ the first ones run on the other core. Each later ``python -m stages.STAGE`` hand
 environment, folder and open files to the server and waits; the server forks a child that runs the
 stage. Our own modules are imported in the child: the server has none of their code.
 
-The server ends with the ``dvc`` process, and a child with the stage that asked for it. Where there
-is no server yet, the child is the stage's own. Either way the process that DVC started only waits:
-it says how far the run has come, and puts metrics back if the stage fails (progress.py). Without
-DVC a stage runs as any Python module does.
+The server ends with the ``dvc`` process, and a child with the stage that asked for it. Beside them
+it trains what is ready (ahead.py). Where there is no server yet, the child is the stage's own.
+Either way the process that DVC started only waits: it says how far the run has come, and puts
+metrics back if the stage fails (progress.py). Without DVC a stage runs as any Python module does.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ import sys
 import threading
 from pathlib import Path
 
+from pipeline_lib.ahead import Ahead
 from pipeline_lib.progress import Following
 
 LIBRARIES = (
@@ -60,15 +61,15 @@ def run_warm(package: str) -> None:
     connection = _connected(dvc)
     if connection is None and os.fork() == 0:
         _serve(dvc)
-    following = _following(dvc)
     ours, its = socket.socketpair()
     child = os.fork() if connection is None else None
     if child == 0:
         ours.close()
         threading.Thread(target=_end_with, args=(its,), daemon=True).start()
         return
+    following = _following(dvc)
     try:
-        code = _ended(child) if child else _ask(connection, module)
+        code = _ended(child) if child else _ask(connection, module, following)
     except KeyboardInterrupt:
         code = _INTERRUPTED
     following.end(code)
@@ -138,9 +139,11 @@ def _peer(connection: socket.socket) -> int:
 # The stage's side
 
 
-def _ask(connection: socket.socket, module: str) -> int:
+def _ask(connection: socket.socket, module: str, following: Following) -> int:
     """Send what the stage needs; return its exit code."""
     request = {
+        "stage": following.stage,
+        "ready": following.ready,
         "module": module,
         "arguments": sys.orig_argv[sys.orig_argv.index(module) + 1 :],
         "folder": os.getcwd(),
@@ -196,25 +199,44 @@ def _import_libraries() -> None:
 
 
 def _answer_until_dead(listening: socket.socket, alive: int) -> None:
-    while alive not in select.select([listening, alive], [], [])[0]:
-        connection, _ = listening.accept()
-        with connection:
-            if _peer(connection) == os.getuid() and os.fork() == 0:
-                listening.close()
-                os._exit(_run(connection))
+    ahead = Ahead(_run_module, alive)
+    while alive not in (found := select.select([listening, alive, *ahead.watched], [], [])[0]):
+        if listening in found:
+            connection, _ = listening.accept()
+            with connection:
+                trusted = _peer(connection) == os.getuid()
+                request = _answer(connection, listening, ahead) if trusted else None
+            if request:
+                ahead.go_on(request)
+        else:
+            ahead.next()
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
 
 
-def _run(connection: socket.socket) -> int:
-    """Run a stage in this process, and send its exit code."""
+def _answer(connection: socket.socket, listening: socket.socket, ahead: Ahead) -> dict | None:
+    """Run a stage in a child; return what was asked for, if it was asked to the end."""
     header, files, _, _ = socket.recv_fds(connection, struct.calcsize("q"), 3)
-    message = _receive(connection, struct.unpack("q", header)[0])
-    for descriptor, file in enumerate(files):
-        os.dup2(file, descriptor)
+    size = struct.unpack("q", header)[0] if header else 1
+    message = _receive(connection, size)
+    request = json.loads(message) if len(message) == size else None
+    if request:
+        ahead.make_way(request)
+        if os.fork() == 0:
+            listening.close()
+            for descriptor, file in enumerate(files):
+                os.dup2(file, descriptor)
+            os._exit(_run(connection, request))
+    for file in files:
+        os.close(file)
+    return request
+
+
+def _run(connection: socket.socket, request: dict) -> int:
+    """Run a stage in this process, and send its exit code."""
     threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-    code = _run_module(json.loads(message))
+    code = _run_module(request)
     with contextlib.suppress(OSError):
         connection.sendall(bytes([code]))
     return code

@@ -21,19 +21,30 @@ from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.launch import in_ranks
 from pipeline_lib.training.material import Material
 from pipeline_lib.training.ranks import is_first
-from pipeline_lib.training.seeds import curves, description, follow_seeds, train_seeds
+from pipeline_lib.training.seeds import (
+    can_train_ahead,
+    curves,
+    description,
+    follow_seeds,
+    train_missing,
+    train_seeds,
+    unpublished,
+)
 
 
 @click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
-def main(name: str) -> None:
+@click.option("--ahead", is_flag=True, hidden=True, help="Train only, as pipeline_lib.ahead asks.")
+def main(name: str, ahead: bool) -> None:
     """Write data/models/NAME, data/training/NAME; metrics/reports/recipes/NAME: the last two."""
     settings = load_settings()
-    precision = settings.recipe(name).precision
-    in_ranks(partial(_train, name, settings), precision, "stages.train", name)
+    recipe = settings.recipe(name)
+    if ahead and not can_train_ahead(recipe):
+        return
+    in_ranks(partial(_train, name, settings, ahead), recipe.precision, "stages.train", name)
 
 
-def _train(name: str, settings: Settings) -> None:
+def _train(name: str, settings: Settings, ahead: bool) -> None:
     recipe = settings.recipe(name)
     features, more_features, word_vectors, lexicon = files = [
         Path(f"data/features/{recipe.features}.h5"),
@@ -65,6 +76,10 @@ def _train(name: str, settings: Settings) -> None:
     work = dict(zip(recipe.seeds, resume_folders(f"train@{name}", identities), strict=True))
     models, records = Path(f"data/models/{name}"), Path(f"data/training/{name}")
     score = partial(validation_scores, tested=tested_pairs(material.lexicon, recipe.languages))
+    if ahead:
+        missing = unpublished(work, models, records)
+        train_missing(name, material, score, preprocessing, missing)
+        return
     train_seeds(name, material, score, preprocessing, work, models, records)
     report = Path(f"metrics/reports/recipes/{name}")
     with publish(report / "training.csv") as path:

@@ -1,13 +1,14 @@
 """The seeds of a recipe: each is a run of its own, trained once and kept while nothing changes.
 
-Small models train side by side: one keeps one core busy, not all of them. Where the environment
-asks for Ray, its workers train a seed each, in this folder, which they share. Where a model is
-trained by several ranks (ranks.py), the first decides what is trained, and publishes it; the others
-follow.
+Small models train side by side: one keeps one core busy, not all of them; some train beside earlier
+stages (ahead.py). Where the environment asks for Ray, its workers train a seed each, in this
+folder, which they share. Where a model is trained by several ranks (ranks.py), the first decides
+what is trained, and publishes it; the others follow.
 """
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 import torch
 
+from pipeline_lib.arithmetic import F64
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.reports import read_report, read_rows
 from pipeline_lib.device import SMALL, best_device
@@ -44,9 +46,17 @@ def side_by_side(recipe: Recipe) -> int:
     """Return how many seeds of a recipe are trained at once."""
     if ranks.count() > 1:
         return 1
-    small = recipe.batch_size * recipe.text_width < SMALL
     on_cpu = best_device(recipe.precision).type == "cpu"
-    return min(len(recipe.seeds), torch.get_num_threads()) if small and on_cpu else 1
+    return min(len(recipe.seeds), torch.get_num_threads()) if _is_small(recipe) and on_cpu else 1
+
+
+def can_train_ahead(recipe: Recipe) -> bool:
+    """Return whether one core is all that a recipe needs, with the bytes of any number of cores."""
+    return _is_small(recipe) and recipe.precision == F64
+
+
+def _is_small(recipe: Recipe) -> bool:
+    return recipe.batch_size * recipe.text_width < SMALL
 
 
 def train_seeds(
@@ -75,9 +85,39 @@ def train_seeds(
     Raises:
         FloatingPointError: If a loss is NaN or infinite.
     """
+    new = unpublished(work, models, records)
     for seed, folder in work.items():
-        _take_over(folder, models / f"seed-{seed}", records / f"seed-{seed}")
-    missing = [seed for seed in work if not _is_finished(work[seed])]
+        if seed not in new:
+            _take_over(folder, models / f"seed-{seed}", records / f"seed-{seed}")
+        elif _is_finished(folder):
+            print(f"{label} seed {seed}: is trained already", file=sys.stderr)
+    train_missing(label, material, score, preprocessing, work)
+    for seed, folder in new.items():
+        _warn_of_doubts(f"{label} seed {seed}", folder)
+    for output, part in ((models, MODEL), (records, RECORD)):
+        with publish(output) as home:
+            for seed, folder in work.items():
+                shutil.copytree(folder / part, home / f"seed-{seed}")
+
+
+def unpublished(work: Mapping[int, Path], models: Path, records: Path) -> dict[int, Path]:
+    """Return the folders of work of those seeds that are not published: see :func:`train_seeds`."""
+    return {
+        seed: folder
+        for seed, folder in work.items()
+        if not _is_published(folder, models / f"seed-{seed}", records / f"seed-{seed}")
+    }
+
+
+def train_missing(
+    label: str,
+    material: Material,
+    score: Score,
+    preprocessing: Preprocessing,
+    work: Mapping[int, Path],
+) -> None:
+    """Train the seeds whose work is not finished, and leave it there: see :func:`train_seeds`."""
+    missing = [seed for seed, folder in work.items() if not _is_finished(folder)]
     training = _Training(label, material, score, preprocessing, work)
     most = len(missing) if ranks.count() == 1 else 1
     with open_workers(
@@ -87,12 +127,6 @@ def train_seeds(
         for _ in (each or partial(on_all_cores, training, at_once=at_once))([*enumerate(missing)]):
             pass
     _next_seed(None)
-    for seed in missing:
-        _warn_of_doubts(f"{label} seed {seed}", work[seed])
-    for output, part in ((models, MODEL), (records, RECORD)):
-        with publish(output) as home:
-            for seed, folder in work.items():
-                shutil.copytree(folder / part, home / f"seed-{seed}")
 
 
 @dataclass(frozen=True)
@@ -155,12 +189,14 @@ def description(records: Path, seeds: list[int]) -> dict[str, object]:
     return found[str(seeds[0])] | {key: values for key, values in each.items() if values}
 
 
-def _take_over(work: Path, model: Path, record: Path) -> None:
-    """Take what is published into the folder of work, if it is of the same identity."""
+def _is_published(work: Path, model: Path, record: Path) -> bool:
     published = record / "identity.json"
-    if _is_finished(work) or not published.is_file():
-        return
-    if read_report(published) == _identity(work, model):
+    return published.is_file() and read_report(published) == _identity(work, model)
+
+
+def _take_over(work: Path, model: Path, record: Path) -> None:
+    """Take what is published into the folder of work."""
+    if not _is_finished(work):
         for source, part in ((model, MODEL), (record, RECORD)):
             with publish(work / part) as temporary:
                 shutil.copytree(source, temporary)

@@ -14,7 +14,15 @@ from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.publishing import tree_sha256
 from pipeline_lib.training import seeds as module
 from pipeline_lib.training.material import Material
-from pipeline_lib.training.seeds import curves, description, side_by_side, train_seeds
+from pipeline_lib.training.seeds import (
+    can_train_ahead,
+    curves,
+    description,
+    side_by_side,
+    train_missing,
+    train_seeds,
+    unpublished,
+)
 
 SHORT = {"max_epochs": 2, "validate_every_updates": "epoch"}
 
@@ -27,6 +35,12 @@ def test_only_small_models_share_the_cores():
     found = side_by_side(small), side_by_side(large), side_by_side(tiny.recipe())
     torch.set_num_threads(before)
     assert found == (2, 1, 1)
+
+
+def test_only_small_models_of_exact_arithmetic_train_ahead():
+    small = tiny.recipe(precision="f64")
+    large = tiny.recipe(precision="f64", hidden_dim=4096, embed_dim=4096, batch_size=128)
+    assert [can_train_ahead(each) for each in (small, large, tiny.recipe())] == [True, False, False]
 
 
 def material(seeds, pairs=None, digests=None, **changes):
@@ -54,7 +68,7 @@ def train(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "fit", counted)
     score = partial(validation_scores, tested={})
 
-    def run(made, work="work", folder="data"):
+    def run(made, work="work", folder="data", ahead=False):
         home = tmp_path / folder
         seeds = made.recipe.seeds
         folders = {seed: tmp_path / work / digest(made.identity(seed)) for seed in seeds}
@@ -62,7 +76,11 @@ def train(tmp_path, monkeypatch):
             each.mkdir(parents=True, exist_ok=True)
         before = len(trained)
         places = home / "models", home / "training"
-        train_seeds("tiny", made, score, tiny.PREPROCESSING, folders, *places)
+        if ahead:
+            missing = unpublished(folders, *places)
+            train_missing("tiny", made, score, tiny.PREPROCESSING, missing)
+        else:
+            train_seeds("tiny", made, score, tiny.PREPROCESSING, folders, *places)
         return trained[before:]
 
     return run
@@ -75,6 +93,17 @@ def test_a_seed_more_trains_that_one_and_leaves_what_a_clean_run_makes(train, tm
     assert tree_sha256(tmp_path / "data") == tree_sha256(tmp_path / "clean")
     assert train(material([3, 1]), work="fewer") == []
     assert {path.name for path in (tmp_path / "data/models").iterdir()} == {"seed-1", "seed-3"}
+
+
+def test_what_was_trained_ahead_is_published_and_not_trained_again(train, tmp_path, capfd):
+    assert train(material([1]), work="before") == [1]
+    assert train(material([1, 2]), ahead=True) == [2]
+    assert not (tmp_path / "data/models/seed-2").exists()
+    assert train(material([1, 2])) == []
+    assert "tiny seed 2: is trained already" in capfd.readouterr().err
+    train(material([1, 2]), work="anew", folder="clean")
+    assert tree_sha256(tmp_path / "data") == tree_sha256(tmp_path / "clean")
+    assert train(material([1, 2]), work="later", ahead=True) == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,109 @@
+"""Trainings that begin before their turn, on a core that the stage of now leaves idle.
+
+DVC runs one stage after the other, and a small model keeps one core busy. So under ``dvc repro`` a
+process of the lowest priority trains recipes that have yet to come and whose inputs are there. It
+takes the last one first: the stages come from the other end. What it has done lies in ``.resume``,
+where the recipe's own stage finds it, goes on from there, and alone publishes. That needs bytes
+which do not depend on who computes them: ``stages.train --ahead`` trains nothing but small models
+in the exact arithmetic (training/seeds.py).
+"""
+
+import contextlib
+import os
+import select
+import signal
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+Request = dict
+"""What runs a stage: see warm.py."""
+
+_STAGE = "train"
+
+_NOT_FOR_IT = {"DVC_STAGE", "POLYVIEW_RAY"}
+"""Variables of the stage of now: what works ahead leaves dvc.lock alone, and needs no workers."""
+
+
+@dataclass
+class Ahead:
+    """Of one run of DVC, what its server (warm.py) does beside the stages.
+
+    Attributes:
+        run: Runs the module that a request names; in a process of its own.
+        until: Descriptor of the process that all of it ends with.
+    """
+
+    run: Callable[[Request], int]
+    until: int
+    _process: int = 0
+    _ended: int | None = None
+    _at_work: str = ""
+    _tried: set[str] = field(default_factory=set)
+    _request: Request = field(default_factory=dict)
+
+    @property
+    def watched(self) -> list[int]:
+        """Return the descriptor that can be read once the training has ended, if there is one."""
+        return [] if self._ended is None else [self._ended]
+
+    def make_way(self, request: Request) -> None:
+        """Stop the training whose own stage begins: it goes on from the last validation."""
+        self._tried.add(request["stage"])
+        if self._at_work == request["stage"]:
+            os.kill(self._process, signal.SIGKILL)
+            select.select(self.watched, [], [])
+            self._let_go()
+
+    def go_on(self, request: Request) -> None:
+        """Train what is ready beside the stage that begins, unless a training is at work."""
+        self._request = request
+        if not self.watched:
+            self._begin()
+
+    def next(self) -> None:
+        """Train the next recipe: the last one's training has ended."""
+        self._let_go()
+        self._begin()
+
+    def _let_go(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._process, 0)
+        os.close(self._ended)
+        self._ended, self._at_work = None, ""
+
+    def _begin(self) -> None:
+        ready = [name for name in self._request["ready"] if name.partition("@")[0] == _STAGE]
+        left = [name for name in reversed(ready) if name not in self._tried]
+        if not left or len(os.sched_getaffinity(0)) == 1:
+            return
+        self._at_work = left[0]
+        self._tried.add(self._at_work)
+        self._process = os.fork()
+        if not self._process:
+            os._exit(self._train())
+        self._ended = os.pidfd_open(self._process)
+
+    def _train(self) -> int:
+        threading.Thread(target=_end_after, args=(self.until,), daemon=True).start()
+        os.nice(19)
+        from pipeline_lib.forks import (
+            use_cores,
+        )  # in this process alone: it may change till the next
+
+        use_cores(1)
+        environment = self._request["environment"]
+        kept = {name: environment[name] for name in environment.keys() - _NOT_FOR_IT}
+        return self.run(
+            self._request
+            | {
+                "module": f"stages.{_STAGE}",
+                "arguments": [self._at_work.partition("@")[2], "--ahead"],
+                "environment": kept,
+            }
+        )
+
+
+def _end_after(process: int) -> None:
+    select.select([process], [], [])
+    os._exit(0)

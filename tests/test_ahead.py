@@ -1,0 +1,210 @@
+"""Beside the stages of a run, what has yet to come is trained, and gives way to its own stage."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from dvc.repo import Repo
+from graph import ROOT
+
+from pipeline_lib.ahead import Ahead
+from pipeline_lib.progress import ready_stages
+
+PLAN = {
+    "resolve": ["data/resolved"],
+    "pairs@a": ["data/pairs/a.parquet"],
+    "train@a": ["data/models/a"],
+    "pseudopairs@b": ["data/pairs/b.parquet"],
+    "train@b": ["data/models/b"],
+    "train@all": ["data/models/all"],
+    "train@d": ["data/models/d"],
+}
+NEEDS = {
+    "resolve": ["params.yaml"],
+    "pairs@a": ["data/captions", "data/resolved/code/pairs.txt"],
+    "train@a": ["data/pairs/a.parquet"],
+    "pseudopairs@b": ["data/models/a"],
+    "train@b": ["data/pairs/b.parquet"],
+    "train@all": ["data/pairs"],
+    "train@d": ["data/pairs/a.parquet", "data/resolved/recipes/d.json"],
+}
+
+
+@pytest.mark.parametrize(
+    ("stage", "ready"),
+    [
+        ("resolve", []),
+        ("pairs@a", []),
+        ("train@a", ["train@d"]),
+        ("pseudopairs@b", ["train@d"]),
+        ("train@b", ["train@all", "train@d"]),
+        ("train@d", []),
+        ("another", []),
+    ],
+)
+def test_a_stage_is_ready_when_nothing_that_it_reads_is_yet_to_be_written(stage, ready):
+    assert ready_stages(stage, PLAN, NEEDS) == ready
+
+
+TWO_CORES = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) == 1, reason="on one core nothing works ahead"
+)
+
+
+@pytest.fixture
+def ahead(tmp_path):
+    """Return an Ahead whose trainings note what they were asked, and end when a file says so."""
+
+    def train(request):
+        [name, *_] = request["arguments"]
+        known = {"process": os.getpid(), "nice": os.nice(0), **request}
+        (tmp_path / "new").write_text(json.dumps(known))
+        (tmp_path / "new").rename(tmp_path / name)
+        until(lambda: (tmp_path / f"end {name}").exists())
+        return 0
+
+    with run_of_dvc() as (dvc, alive):
+        made = Ahead(train, alive)
+        yield made
+        dvc.kill()
+        if made.watched:
+            assert select.select(made.watched, [], [], 60)[0]
+            made.make_way(request(made._at_work))
+
+
+@contextmanager
+def run_of_dvc():
+    """Yield a process, and the descriptor that can be read once it has ended."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        alive = os.pidfd_open(process.pid)
+        yield process, alive
+        process.kill()
+        os.close(alive)
+
+
+def until(condition):
+    deadline = time.monotonic() + 60
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert found
+    return found
+
+
+def request(stage, *ready):
+    environment = {"DVC_STAGE": stage, "POLYVIEW_RAY": "auto", "HOME": "/root"}
+    return {"stage": stage, "ready": ready, "environment": environment, "folder": "/a"}
+
+
+def begun(path):
+    until(path.exists)
+    return json.loads(path.read_text())
+
+
+@TWO_CORES
+def test_the_last_training_that_is_ready_begins_first_and_the_next_follows(ahead, tmp_path):
+    ahead.go_on(request("pairs@a", "train@a", "evaluate@b", "train@b", "report"))
+    asked = begun(tmp_path / "b")
+    assert (asked["module"], asked["arguments"]) == ("stages.train", ["b", "--ahead"])
+    assert (asked["environment"], asked["folder"]) == ({"HOME": "/root"}, "/a")
+    assert asked["nice"] == 19
+    (tmp_path / "end b").touch()
+    assert select.select(ahead.watched, [], [], 60)[0]
+    ahead.next()
+    begun(tmp_path / "a")
+    (tmp_path / "end a").touch()
+    select.select(ahead.watched, [], [], 60)
+    ahead.next()
+    assert not ahead.watched, "each begins once"
+
+
+@TWO_CORES
+def test_a_training_gives_way_to_its_own_stage_and_to_no_other(ahead, tmp_path):
+    ahead.go_on(request("pairs@a", "train@a", "train@b"))
+    process = begun(tmp_path / "b")["process"]
+    another = request("train@a", "train@b")
+    ahead.make_way(another)
+    ahead.go_on(another)
+    os.kill(process, 0)
+    own = request("train@b", "train@c")
+    ahead.make_way(own)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    ahead.go_on(own)
+    begun(tmp_path / "c")
+    assert not (tmp_path / "a").exists(), "its own stage had its turn"
+
+
+@TWO_CORES
+def test_a_training_ends_with_dvc(tmp_path):
+    with run_of_dvc() as (dvc, alive):
+        ahead = Ahead(lambda _: time.sleep(600), alive)
+        ahead.go_on(request("pairs@a", "train@a"))
+        assert not select.select(ahead.watched, [], [], 0.2)[0]
+        dvc.kill()
+        assert select.select(ahead.watched, [], [], 60)[0]
+
+
+def test_on_one_core_nothing_works_ahead(ahead):
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        ahead.go_on(request("pairs@a", "train@a"))
+    finally:
+        os.sched_setaffinity(0, before)
+    assert not ahead.watched
+
+
+STAGE = """
+import sys, time
+from pathlib import Path
+with open("log.txt", "a") as log:
+    print(Path(__file__).stem, *sys.argv[1:], file=log)
+if "--ahead" not in sys.argv:
+    time.sleep(float(sys.argv[2]))
+    Path(f"{Path(__file__).stem}-{sys.argv[1]}").touch()
+"""
+GRAPH = """
+stages:
+  pairs:
+    foreach: [a, b]
+    do:
+      cmd: python -m stages.pairs ${item} 3
+      outs: ["pairs-${item}"]
+  train:
+    foreach: [a, b]
+    do:
+      cmd: python -m stages.train ${item} 0
+      deps: ["pairs-${item}"]
+      outs: ["train-${item}"]
+"""
+
+
+@TWO_CORES
+def test_under_dvc_a_training_begins_before_its_turn_but_not_before_its_inputs(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    Repo.init(no_scm=True).close()
+    (tmp_path / "stages").mkdir()
+    text = (ROOT / "stages/__init__.py").read_text()
+    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
+    (tmp_path / "stages/__init__.py").write_text(bare + text)
+    for kind in ("pairs", "train"):
+        (tmp_path / f"stages/{kind}.py").write_text(STAGE)
+    (tmp_path / "dvc.yaml").write_text(GRAPH)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": path}
+    command = [sys.executable, "-m", "dvc", "repro"]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    log = (tmp_path / "log.txt").read_text().splitlines()
+    assert [line for line in log if "--ahead" not in line] == [
+        "pairs a 3", "pairs b 3", "train a 0", "train b 0",
+    ]  # fmt: skip
+    assert log.index("pairs b 3") < log.index("train a --ahead") < log.index("train a 0")
+    assert "train b --ahead" not in log[: log.index("train a 0")]
