@@ -1,9 +1,10 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``, ``fingerprints``, ``warm``, ``progress``, ``edge``
+``settings``, ``contract``, ``publishing``, ``fingerprints``
     The typed view of params.yaml, the schemas of what passes between stages, atomic output, what
-    the code of each stage does, stages that start at once and say how far the run is, errors as
-    messages.
+    the code of each stage does.
+``warm``, ``ahead``, ``progress``, ``edge``
+    Stages that start at once, work ahead and say how far the run is; errors as messages.
 ``forks``, ``scheduling``
     Work on all cores; work in shards, on this process or on a cluster.
 ``device``, ``arithmetic``, ``exact``

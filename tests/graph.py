@@ -17,6 +17,7 @@ ROOMS = [
         "forks",
         "fingerprints",
         "progress",
+        "ahead",
         "warm",
         "scheduling",
     },

@@ -9,8 +9,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from dvc.repo import Repo
-from graph import ROOT
+from dvc_project import project_of_stages
 
 from pipeline_lib.ahead import Ahead
 from pipeline_lib.progress import ready_stages
@@ -189,16 +188,7 @@ def test_under_dvc_a_training_begins_before_its_turn_but_not_before_its_inputs(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    Repo.init(no_scm=True).close()
-    (tmp_path / "stages").mkdir()
-    text = (ROOT / "stages/__init__.py").read_text()
-    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
-    (tmp_path / "stages/__init__.py").write_text(bare + text)
-    for kind in ("pairs", "train"):
-        (tmp_path / f"stages/{kind}.py").write_text(STAGE)
-    (tmp_path / "dvc.yaml").write_text(GRAPH)
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": path}
+    environment = project_of_stages(tmp_path, GRAPH, pairs=STAGE, train=STAGE)
     command = [sys.executable, "-m", "dvc", "repro"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr

@@ -1,13 +1,11 @@
 """Under DVC each stage says how far the run is, and one that fails leaves the last metrics."""
 
-import os
 import shutil
 import subprocess
 import sys
 
 import pytest
-from dvc.repo import Repo
-from graph import ROOT
+from dvc_project import project_of_stages
 
 from pipeline_lib.progress import progress_line
 
@@ -39,15 +37,7 @@ stages:
 def project(tmp_path, monkeypatch):
     """Return a function that runs DVC on two stages; it returns the exit code and our lines."""
     monkeypatch.chdir(tmp_path)
-    Repo.init(no_scm=True).close()
-    (tmp_path / "stages").mkdir()
-    text = (ROOT / "stages/__init__.py").read_text()
-    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
-    (tmp_path / "stages/__init__.py").write_text(bare + text)
-    (tmp_path / "stages/score.py").write_text(STAGE)
-    (tmp_path / "dvc.yaml").write_text(GRAPH)
-    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "PATH": path}
+    environment = project_of_stages(tmp_path, GRAPH, score=STAGE)
 
     def repro(*options, asked="all"):
         (tmp_path / "asked.txt").write_text(asked)

@@ -1,0 +1,28 @@
+"""DVC projects of a test's own stages, which start as ours do."""
+
+import os
+import sys
+from pathlib import Path
+
+from dvc.repo import Repo
+from graph import ROOT
+
+
+def project_of_stages(folder: Path, graph: str, **stages: str) -> dict[str, str]:
+    """Make a project of stages; return the environment in which DVC runs it.
+
+    Args:
+        folder: An empty one, in which the test stands.
+        graph: Text of dvc.yaml.
+        stages: Text of each module. They are warmed up by no library.
+    """
+    Repo.init(no_scm=True).close()
+    (folder / "stages").mkdir()
+    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
+    text = (ROOT / "stages/__init__.py").read_text()
+    (folder / "stages/__init__.py").write_text(bare + text)
+    for name, module in stages.items():
+        (folder / f"stages/{name}.py").write_text(module)
+    (folder / "dvc.yaml").write_text(graph)
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    return os.environ | {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": path}
