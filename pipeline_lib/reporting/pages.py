@@ -19,7 +19,7 @@ ROOT_STUDY = "world"
 """The study whose folder is the project's root."""
 
 OF_A_STUDY = (
-    "languages", "claims", "comparison_*", "published", "published_tasks", "folds",
+    "languages", "models", "claims", "comparison_*", "published", "published_tasks", "folds",
     "one_caption", "consistency", "sentence_retrieval", "sts", "word_translation",
     "translated_queries",
 )  # fmt: skip

@@ -8,22 +8,32 @@ from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.reporting.table import NOTHING, Table, number
 from pipeline_lib.settings.recipes import Recipe
 
+_ENDS = {"stalled": "validation", "cap": "most epochs"}
+"""Of training.loop.Course: what ended a seed."""
+
 
 def model_table(
     recipes: Mapping[str, Recipe],
     training: Mapping[str, pd.DataFrame],
     models: Mapping[str, dict],
 ) -> Table:
-    """Return what each recipe trained: its size, its updates, and where its best weights were."""
+    """Return what each recipe trained: its size, updates, best weights, and what ended it."""
     header = ["recipe", "paper", "languages", "arithmetic", "parameters", "in words"]
-    header += ["updates", "best validation at", "epochs"]
+    header += ["updates", "best validation at", "epochs", "schedule", "ended by"]
     rows = []
     for name, recipe in recipes.items():
-        sizes = models.get(name, {}).get("parameters", {})
+        model = models.get(name, {})
+        sizes = model.get("parameters", {})
         cells = [name, recipe.paper, " ".join(recipe.languages), recipe.precision]
         cells += [number(sizes.get(part, float("nan")) / 1e6, ".2f") for part in ("all", "words")]
-        rows.append([*cells, *_training_cells(training.get(name), recipe.select_by)])
-    title = "Models: parameters in millions, updates, and the update whose weights were kept"
+        cells += _training_cells(training.get(name), recipe.select_by)
+        # Seeds that were trained before their end was written down ended by another rule, perhaps.
+        ended = [_ENDS[end] for end in model.get("ended", {}).values()]
+        rows.append([*cells, recipe.schedule if ended else NOTHING, ", ".join(ended) or NOTHING])
+    title = (
+        "Models: parameters in millions, updates, the update whose weights were kept, and what "
+        "ended each seed: validation that had stalled, or max_epochs"
+    )
     return Table("models", title, header, rows, labels=4)
 
 

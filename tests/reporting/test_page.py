@@ -13,6 +13,7 @@ from xml.etree.ElementTree import fromstring
 import numpy as np
 import pandas as pd
 import pytest
+import tiny
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +33,7 @@ from pipeline_lib.reporting.page.gallery import queries_each, spread
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.results import read_results
+from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
 from pipeline_lib.reporting.verdicts import chance, evidence, verdicts
 from pipeline_lib.settings.study import load_settings
@@ -442,9 +444,15 @@ def test_papers_figures_stand_below_ours(study, tmp_path, monkeypatch):
 def test_model_table_has_the_updates_whose_weights_were_kept(study):
     text = (study / "metrics/results/tables/models.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "kadar_en" in line)
-    assert (
-        row == "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 | 500, 500 | 300, 300 | 5.0, 5.0 |"
-    )
+    sizes = "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 "
+    assert row == f"{sizes}| 500, 500 | 300, 300 | 5.0, 5.0 | – | – |"
+
+
+def test_model_table_says_what_ended_each_seed():
+    models = {"tiny": {"ended": {"1": "stalled", "2": "cap"}}}
+    table = model_table({"tiny": tiny.recipe()}, {}, models)
+    named = dict(zip(table.header, table.rows[0], strict=True))
+    assert (named["schedule"], named["ended by"]) == ("steps", "validation, most epochs")
 
 
 def tables(reports, best=()):
