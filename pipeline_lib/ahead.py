@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -32,11 +33,14 @@ class Ahead:
     Attributes:
         run: Runs the module that a request names; in a process of its own.
         until: Descriptor of the process that all of it ends with.
+        seconds: That stages were trained ahead.
     """
 
     run: Callable[[Request], int]
     until: int
+    seconds: dict[str, float] = field(default_factory=dict)
     _process: int = 0
+    _begun: float = 0.0
     _ended: int | None = None
     _at_work: str = ""
     _tried: set[str] = field(default_factory=set)
@@ -70,6 +74,7 @@ class Ahead:
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self._process, 0)
         os.close(self._ended)
+        self.seconds[self._at_work] = time.monotonic() - self._begun
         self._ended, self._at_work = None, ""
 
     def _begin(self) -> None:
@@ -79,6 +84,7 @@ class Ahead:
             return
         self._at_work = left[0]
         self._tried.add(self._at_work)
+        self._begun = time.monotonic()
         self._process = os.fork()
         if not self._process:
             os._exit(self._train())

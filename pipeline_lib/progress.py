@@ -50,15 +50,20 @@ class Following:
         self.outputs, self.ready = plan.get(stage), ready_stages(stage, plan, needs)
         print(progress_line(stage, plan, _read(_SECONDS)), end="", file=sys.stderr, flush=True)
 
-    def end(self, code: int) -> None:
-        """Keep the stage's time and outputs; put back the last outputs if it failed."""
+    def end(self, code: int, ahead: float) -> None:
+        """Keep the stage's time and outputs; put back the last outputs if it failed.
+
+        Args:
+            code: Its exit code.
+            ahead: Seconds that were spent on it before it began (ahead.py).
+        """
         if self.outputs is None:
             return
         with contextlib.suppress(OSError):  # there may be no room, or no hard links
             if code:
                 _put_back(self.outputs)
                 return
-            seconds = round(time.monotonic() - self.start, 1)
+            seconds = round(time.monotonic() - self.start + ahead, 1)
             _write(_SECONDS, {**_read(_SECONDS), self.stage: seconds})
             _keep(self.outputs)
 

@@ -68,11 +68,14 @@ def run_warm(package: str) -> None:
         threading.Thread(target=_end_with, args=(its,), daemon=True).start()
         return
     following = _following(dvc)
+    ahead = 0.0
     try:
-        code = _ended(child) if child else _ask(connection, module, following)
+        if connection:
+            ahead = _ask(connection, module, following)
+        code = _ended(child) if child else _answered(connection)
     except KeyboardInterrupt:
         code = _INTERRUPTED
-    following.end(code)
+    following.end(code, ahead)
     os._exit(code)
 
 
@@ -139,8 +142,8 @@ def _peer(connection: socket.socket) -> int:
 # The stage's side
 
 
-def _ask(connection: socket.socket, module: str, following: Following) -> int:
-    """Send what the stage needs; return its exit code."""
+def _ask(connection: socket.socket, module: str, following: Following) -> float:
+    """Send what the stage needs; return the seconds that were spent on it ahead."""
     request = {
         "stage": following.stage,
         "ready": following.ready,
@@ -154,6 +157,12 @@ def _ask(connection: socket.socket, module: str, following: Following) -> int:
     message = json.dumps(request).encode()
     socket.send_fds(connection, [struct.pack("q", len(message))], [0, 1, 2])
     connection.sendall(message)
+    seconds = _receive(connection, struct.calcsize("d"))
+    return struct.unpack("d", seconds)[0] if seconds else 0.0
+
+
+def _answered(connection: socket.socket) -> int:
+    """Wait for the stage; return its exit code."""
     answer = connection.recv(1)
     return answer[0] if answer else _INTERRUPTED
 
@@ -223,6 +232,8 @@ def _answer(connection: socket.socket, listening: socket.socket, ahead: Ahead) -
     request = json.loads(message) if len(message) == size else None
     if request:
         ahead.make_way(request)
+        with contextlib.suppress(OSError):  # it was killed
+            connection.sendall(struct.pack("d", ahead.seconds.get(request["stage"], 0.0)))
         if os.fork() == 0:
             listening.close()
             for descriptor, file in enumerate(files):

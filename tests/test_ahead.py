@@ -125,6 +125,7 @@ def test_the_last_training_that_is_ready_begins_first_and_the_next_follows(ahead
 def test_a_training_gives_way_to_its_own_stage_and_to_no_other(ahead, tmp_path):
     ahead.go_on(request("pairs@a", "train@a", "train@b"))
     process = begun(tmp_path / "b")["process"]
+    assert ahead.seconds == {}
     another = request("train@a", "train@b")
     ahead.make_way(another)
     ahead.go_on(another)
@@ -133,6 +134,8 @@ def test_a_training_gives_way_to_its_own_stage_and_to_no_other(ahead, tmp_path):
     ahead.make_way(own)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+    assert ahead.seconds.keys() == {"train@b"}
+    assert ahead.seconds["train@b"] > 0
     ahead.go_on(own)
     begun(tmp_path / "c")
     assert not (tmp_path / "a").exists(), "its own stage had its turn"
@@ -163,7 +166,9 @@ import sys, time
 from pathlib import Path
 with open("log.txt", "a") as log:
     print(Path(__file__).stem, *sys.argv[1:], file=log)
-if "--ahead" not in sys.argv:
+if "--ahead" in sys.argv:
+    time.sleep(1.5)
+else:
     time.sleep(float(sys.argv[2]))
     Path(f"{Path(__file__).stem}-{sys.argv[1]}").touch()
 """
@@ -198,3 +203,5 @@ def test_under_dvc_a_training_begins_before_its_turn_but_not_before_its_inputs(
     ]  # fmt: skip
     assert log.index("pairs b 3") < log.index("train a --ahead") < log.index("train a 0")
     assert "train b --ahead" not in log[: log.index("train a 0")]
+    seconds = json.loads((tmp_path / ".dvc/tmp/polyview/seconds.json").read_text())
+    assert seconds["train@a"] > 1.5, "what was done ahead is its time, too"
