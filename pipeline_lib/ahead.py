@@ -5,7 +5,7 @@ process of the lowest priority trains recipes that have yet to come and whose in
 takes the last one first: the stages come from the other end. What it has done lies in ``.resume``,
 where the recipe's own stage finds it, goes on from there, and alone publishes. That needs bytes
 which do not depend on who computes them: ``stages.train --ahead`` trains nothing but small models
-in the exact arithmetic (training/seeds.py).
+in the exact arithmetic (training/seeds.py). What DVC would skip is left alone.
 """
 
 import contextlib
@@ -13,9 +13,9 @@ import os
 import select
 import signal
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 Request = dict
 """What runs a stage: see warm.py."""
@@ -32,15 +32,16 @@ class Ahead:
 
     Attributes:
         run: Runs the module that a request names; in a process of its own.
-        until: Descriptor of the process that all of it ends with.
-        seconds: That stages were trained ahead.
+        is_due: Says of a stage, where all inputs are there, whether DVC would run it.
+        until: Descriptors of processes; a training ends with the first of them that does.
+        seconds: Of a processor that stages were trained ahead.
     """
 
     run: Callable[[Request], int]
-    until: int
+    is_due: Callable[[str], bool]
+    until: Sequence[int]
     seconds: dict[str, float] = field(default_factory=dict)
     _process: int = 0
-    _begun: float = 0.0
     _ended: int | None = None
     _at_work: str = ""
     _tried: set[str] = field(default_factory=set)
@@ -55,7 +56,8 @@ class Ahead:
         """Stop the training whose own stage begins: it goes on from the last validation."""
         self._tried.add(request["stage"])
         if self._at_work == request["stage"]:
-            os.kill(self._process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                signal.pidfd_send_signal(self._ended, signal.SIGKILL)
             select.select(self.watched, [], [])
             self._let_go()
 
@@ -72,9 +74,9 @@ class Ahead:
 
     def _let_go(self) -> None:
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._process, 0)
+            _, _, used = os.wait4(self._process, 0)
+            self.seconds[self._at_work] = used.ru_utime + used.ru_stime
         os.close(self._ended)
-        self.seconds[self._at_work] = time.monotonic() - self._begun
         self._ended, self._at_work = None, ""
 
     def _begin(self) -> None:
@@ -84,32 +86,36 @@ class Ahead:
             return
         self._at_work = left[0]
         self._tried.add(self._at_work)
-        self._begun = time.monotonic()
         self._process = os.fork()
         if not self._process:
-            os._exit(self._train())
+            try:
+                self._train()
+            finally:  # whatever happens, no second server goes on
+                os._exit(0)
         self._ended = os.pidfd_open(self._process)
 
-    def _train(self) -> int:
+    def _train(self) -> None:
         threading.Thread(target=_end_after, args=(self.until,), daemon=True).start()
         os.nice(19)
-        from pipeline_lib.forks import (
-            use_cores,
-        )  # in this process alone: it may change till the next
+        with contextlib.suppress(OSError):  # where memory runs out, the stage is not the one to go
+            Path("/proc/self/oom_score_adj").write_text("1000")
+        os.chdir(self._request["folder"])
+        if not self.is_due(self._at_work):
+            return
+        from pipeline_lib.forks import use_cores  # here: the server has none of our code
 
         use_cores(1)
         environment = self._request["environment"]
-        kept = {name: environment[name] for name in environment.keys() - _NOT_FOR_IT}
-        return self.run(
+        self.run(
             self._request
             | {
                 "module": f"stages.{_STAGE}",
                 "arguments": [self._at_work.partition("@")[2], "--ahead"],
-                "environment": kept,
+                "environment": {k: environment[k] for k in environment.keys() - _NOT_FOR_IT},
             }
         )
 
 
-def _end_after(process: int) -> None:
-    select.select([process], [], [])
+def _end_after(processes: Sequence[int]) -> None:
+    select.select(processes, [], [])
     os._exit(0)

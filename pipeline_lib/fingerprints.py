@@ -34,6 +34,12 @@ def stage_code(stage: str, described: Iterable[str] = ()) -> str:
     return fingerprints(starts, ROOT, _READER)
 
 
+def is_resolved(stage: str) -> bool:
+    """Return whether a stage's code does what it did when this run of DVC began."""
+    text = Path(f"data/resolved/code/{stage}.txt").read_text(encoding="utf-8")
+    return {*stage_code(stage).splitlines()} <= {*text.splitlines()}
+
+
 def fingerprints(
     starts: Iterable[Path], root: Path, left_out: frozenset[Path] = frozenset()
 ) -> str:

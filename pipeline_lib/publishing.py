@@ -145,7 +145,7 @@ def _drop_recorded_work() -> None:
     from ruamel.yaml import YAML  # where DVC is, and few other things are
 
     stages = YAML(typ="safe").load(_KEPT_LOCK)["stages"]
-    for marker in markers:
+    for marker in filter(Path.is_file, markers):
         outputs = stages.get(marker.parent.parent.name, {}).get("outs", [])
         recorded = {output["path"]: output.get("md5") for output in outputs}
         published = _published(marker)
@@ -168,9 +168,10 @@ def _drop(folder: Path) -> None:
     dropped = _HOME / f".dropped-{os.getpid()}"
     for each in _HOME.glob(".dropped-*"):  # by a killed run
         shutil.rmtree(each, ignore_errors=True)
-    os.rename(folder, dropped)
+    with suppress(FileNotFoundError):  # another process was faster
+        os.rename(folder, dropped)
     shutil.rmtree(dropped, ignore_errors=True)
-    if not any(folder.parent.iterdir()):
+    with suppress(OSError):  # others are left
         folder.parent.rmdir()
 
 

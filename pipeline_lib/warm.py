@@ -24,7 +24,7 @@ import threading
 from pathlib import Path
 
 from pipeline_lib.ahead import Ahead
-from pipeline_lib.progress import Following
+from pipeline_lib.progress import Following, is_due
 
 LIBRARIES = (
     "click",
@@ -67,7 +67,17 @@ def run_warm(package: str) -> None:
         ours.close()
         threading.Thread(target=_end_with, args=(its,), daemon=True).start()
         return
-    following = _following(dvc)
+    code = _INTERRUPTED
+    with contextlib.suppress(KeyboardInterrupt):
+        following = _following(dvc)
+        code = _followed(following, module, connection, child)
+    os._exit(code)
+
+
+def _followed(
+    following: Following, module: str, connection: socket.socket | None, child: int | None
+) -> int:
+    """Wait for a stage, in the server or in a child of this process; return its exit code."""
     ahead = 0.0
     try:
         if connection:
@@ -76,7 +86,7 @@ def run_warm(package: str) -> None:
     except KeyboardInterrupt:
         code = _INTERRUPTED
     following.end(code, ahead)
-    os._exit(code)
+    return code
 
 
 def _following(dvc: int) -> Following:
@@ -208,8 +218,10 @@ def _import_libraries() -> None:
 
 
 def _answer_until_dead(listening: socket.socket, alive: int) -> None:
-    ahead = Ahead(_run_module, alive)
+    ahead = Ahead(_run_module, is_due, [alive, os.pidfd_open(os.getpid())])
     while alive not in (found := select.select([listening, alive, *ahead.watched], [], [])[0]):
+        if {*found} & {*ahead.watched}:
+            ahead.next()
         if listening in found:
             connection, _ = listening.accept()
             with connection:
@@ -217,8 +229,6 @@ def _answer_until_dead(listening: socket.socket, alive: int) -> None:
                 request = _answer(connection, listening, ahead) if trusted else None
             if request:
                 ahead.go_on(request)
-        else:
-            ahead.next()
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
@@ -262,8 +272,10 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 def _end_with(connection: socket.socket) -> None:
     """End this process when the stage that asked for it is gone."""
-    if not connection.recv(1):
-        os._exit(_INTERRUPTED)
+    with contextlib.suppress(OSError):
+        if connection.recv(1):
+            return
+    os._exit(_INTERRUPTED)
 
 
 def _run_module(request: dict) -> int:

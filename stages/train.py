@@ -13,6 +13,7 @@ from pipeline_lib.contract.tables import read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.fingerprints import is_resolved
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folders
 from pipeline_lib.settings.study import Settings, load_settings
@@ -39,7 +40,7 @@ def main(name: str, ahead: bool) -> None:
     """Write data/models/NAME, data/training/NAME; metrics/reports/recipes/NAME: the last two."""
     settings = load_settings()
     recipe = settings.recipe(name)
-    if ahead and not can_train_ahead(recipe):
+    if ahead and not (can_train_ahead(recipe) and is_resolved("train")):
         return
     in_ranks(partial(_train, name, settings, ahead), recipe.precision, "stages.train", name)
 
@@ -52,6 +53,7 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
         Path(f"data/word_vectors/{recipe.word_vectors}.h5"),
         Path(f"data/lexicons/{recipe.lexicon}.parquet"),
     ]
+    digests = {path.as_posix(): file_sha256(path) for path in files}  # of what is read, or before
     vectors = read_word_vectors(word_vectors)
     material = Material(
         recipe,
@@ -60,7 +62,7 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
         read_lexicon(lexicon),
         vectors.by_language,
         Path(f"data/models/{recipe.initial}"),
-        {path.as_posix(): file_sha256(path) for path in files},
+        digests,
     )
     if not is_first():
         follow_seeds(material)

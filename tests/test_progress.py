@@ -7,7 +7,7 @@ import sys
 import pytest
 from dvc_project import project_of_stages
 
-from pipeline_lib.progress import progress_line
+from pipeline_lib.progress import is_due, progress_line
 
 STAGE = """
 import sys, time
@@ -75,6 +75,20 @@ def test_a_stage_that_fails_leaves_its_last_metrics_and_runs_no_more_than_it_mus
     code, lines = project(asked="all")
     assert (code, [line.partition(",")[0] for line in lines]) == (0, ["stage 1 of 2"])
     assert (tmp_path / "b.json").read_text() == (tmp_path / "a.json").read_text() == "all"
+
+
+def test_a_stage_is_due_when_dvc_would_run_it(project, tmp_path):
+    (tmp_path / "asked.txt").write_text("all")
+    assert is_due("score@a"), "it never ran"
+    project("score@a")
+    assert not is_due("score@a")
+    assert is_due("score@b")
+    (tmp_path / "asked.txt").write_text("other")
+    assert is_due("score@a"), "it reads something else"
+    (tmp_path / "asked.txt").write_text("all")
+    (tmp_path / "a.json").unlink()
+    assert is_due("score@a"), "an output is gone"
+    assert not is_due("score@another")
 
 
 def test_metrics_of_a_fresh_clone_are_kept_too(project, tmp_path):
