@@ -150,7 +150,7 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
     forms = {f"pipeline_lib/settings/{path.name}" for path in ROOT.glob("pipeline_lib/settings/*")}
     assert "pipeline_lib/publishing.py" in imported
     # How a stage is started changes nothing that it does.
-    around = {"pipeline_lib/warm.py", "pipeline_lib/progress.py"}
+    around = {f"pipeline_lib/{name}.py" for name in ("warm", "ahead", "progress")}
     assert imported - forms - around <= modules[name]
 
 
