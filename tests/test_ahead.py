@@ -50,13 +50,21 @@ def test_a_stage_is_ready_when_nothing_that_it_reads_is_yet_to_be_written(stage,
     assert ready_stages(stage, PLAN, NEEDS) == ready
 
 
+def resolve(folder, **precisions):
+    """Write what the stage resolve says of some recipes."""
+    (folder / "data/resolved/recipes").mkdir(parents=True)
+    for name, precision in precisions.items():
+        text = json.dumps({"precision": precision})
+        (folder / f"data/resolved/recipes/{name}.json").write_text(text)
+
+
 TWO_CORES = pytest.mark.skipif(
     len(os.sched_getaffinity(0)) == 1, reason="on one core nothing works ahead"
 )
 
 
 @pytest.fixture
-def ahead(tmp_path):
+def ahead(tmp_path, monkeypatch):
     """Return an Ahead whose trainings note what they were asked, and end when a file says so."""
 
     def train(request):
@@ -67,6 +75,8 @@ def ahead(tmp_path):
         until(lambda: (tmp_path / f"end {name}").exists())
         return 0
 
+    monkeypatch.chdir(tmp_path)
+    resolve(tmp_path, a="f64", b="f64", c="f64", skipped="f64")
     with run_of_dvc() as (dvc, alive):
         made = Ahead(train, lambda stage: stage != "train@skipped", [alive])
         yield made
@@ -96,7 +106,7 @@ def until(condition):
 
 def request(stage, *ready):
     environment = {"DVC_STAGE": stage, "POLYVIEW_RAY": "auto", "HOME": "/root"}
-    return {"stage": stage, "ready": ready, "environment": environment, "folder": "/"}
+    return {"stage": stage, "ready": ready, "environment": environment, "folder": os.getcwd()}
 
 
 def begun(path):
@@ -109,7 +119,7 @@ def test_the_last_training_that_is_ready_begins_first_and_the_next_follows(ahead
     ahead.go_on(request("pairs@a", "train@a", "evaluate@b", "train@b", "report"))
     asked = begun(tmp_path / "b")
     assert (asked["module"], asked["arguments"]) == ("stages.train", ["b", "--ahead"])
-    assert (asked["environment"], asked["folder"]) == ({"HOME": "/root"}, "/")
+    assert (asked["environment"], asked["folder"]) == ({"HOME": "/root"}, str(tmp_path))
     assert asked["nice"] == 19
     (tmp_path / "end b").touch()
     assert select.select(ahead.watched, [], [], 60)[0]
@@ -151,7 +161,20 @@ def test_what_dvc_would_skip_is_left_alone(ahead, tmp_path):
 
 
 @TWO_CORES
-def test_a_training_ends_with_dvc(tmp_path):
+def test_dvc_is_not_asked_for_what_is_not_exact(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    resolve(tmp_path, a="f32")
+    with run_of_dvc() as (_, alive):
+        ahead = Ahead(print, lambda _: (tmp_path / "asked").touch(), [alive])
+        ahead.go_on(request("pairs@a", "train@a"))
+        assert select.select(ahead.watched, [], [], 60)[0]
+        assert not (tmp_path / "asked").exists()
+
+
+@TWO_CORES
+def test_a_training_ends_with_dvc(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    resolve(tmp_path, a="f64")
     with run_of_dvc() as (dvc, alive):
         ahead = Ahead(lambda _: time.sleep(600), lambda _: True, [alive])
         ahead.go_on(request("pairs@a", "train@a"))
@@ -224,6 +247,7 @@ def test_under_dvc_a_training_begins_before_its_turn_but_not_before_its_inputs(
 ):
     monkeypatch.chdir(tmp_path)
     environment = project_of_stages(tmp_path, GRAPH, pairs=STAGE, train=STAGE)
+    resolve(tmp_path, a="f64", b="f64")
     command = [sys.executable, "-m", "dvc", "repro"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
