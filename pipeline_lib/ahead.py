@@ -33,18 +33,20 @@ class Ahead:
 
     Attributes:
         run: Runs the module that a request names; in a process of its own.
-        is_due: Says of a stage, where all inputs are there, whether DVC would run it.
+        due: Says of stages whose inputs are all there which of them DVC would run.
         until: Descriptors of processes; a training ends with the first of them that does.
         seconds: Of a processor that stages were trained ahead.
     """
 
     run: Callable[[Request], int]
-    is_due: Callable[[str], bool]
+    due: Callable[[Sequence[str]], Sequence[str]]
     until: Sequence[int]
     seconds: dict[str, float] = field(default_factory=dict)
     _process: int = 0
     _ended: int | None = None
     _at_work: str = ""
+    _known_due: dict[str, bool] = field(default_factory=dict)
+    _answer: int | None = None
     _tried: set[str] = field(default_factory=set)
     _request: Request = field(default_factory=dict)
 
@@ -77,33 +79,49 @@ class Ahead:
         with contextlib.suppress(ChildProcessError):
             _, _, used = os.wait4(self._process, 0)
             self.seconds[self._at_work] = used.ru_utime + used.ru_stime
+        with open(self._answer, "rb") as answer, contextlib.suppress(ValueError):  # none was given
+            self._known_due |= json.loads(answer.read() or b"")
         os.close(self._ended)
         self._ended, self._at_work = None, ""
 
     def _begin(self) -> None:
         ready = [name for name in self._request["ready"] if name.partition("@")[0] == _STAGE]
-        left = [name for name in reversed(ready) if name not in self._tried]
+        left = [name for name in reversed(ready) if self._may_be_due(name)]
+        unknown = [name for name in left if name not in self._known_due]
         if not left or len(os.sched_getaffinity(0)) == 1:
             return
         self._at_work = left[0]
         self._tried.add(self._at_work)
+        self._answer, answer = os.pipe()
+        os.set_blocking(self._answer, False)
         self._process = os.fork()
         if not self._process:
             try:
-                self._train()
+                self._train(unknown, answer)
             finally:  # whatever happens, no second server goes on
                 os._exit(0)
+        os.close(answer)
         self._ended = os.pidfd_open(self._process)
 
-    def _train(self) -> None:
+    def _may_be_due(self, stage: str) -> bool:
+        return stage not in self._tried and self._known_due.get(stage, True)
+
+    def _train(self, unknown: Sequence[str], answer: int) -> None:
+        """Train the stage at work if it is due, which DVC is asked of all that it may be asked of.
+
+        To ask it takes a second: what it says of the others, the server keeps.
+        """
         threading.Thread(target=_end_after, args=(self.until,), daemon=True).start()
         os.nice(19)
         with contextlib.suppress(OSError):  # where memory runs out, the stage is not the one to go
             Path("/proc/self/oom_score_adj").write_text("1000")
         os.chdir(self._request["folder"])
-        name = self._at_work.partition("@")[2]
-        if not (_is_exact(name) and self.is_due(self._at_work)):
-            return
+        if self._at_work in unknown:
+            due = self.due([*filter(_is_exact, unknown)])
+            os.write(answer, json.dumps({stage: stage in due for stage in unknown}).encode())
+            if self._at_work not in due:
+                return
+        os.close(answer)
         from pipeline_lib.forks import use_cores  # here: the server has none of our code
 
         use_cores(1)
@@ -112,14 +130,15 @@ class Ahead:
             self._request
             | {
                 "module": f"stages.{_STAGE}",
-                "arguments": [name, "--ahead"],
+                "arguments": [self._at_work.partition("@")[2], "--ahead"],
                 "environment": {k: environment[k] for k in environment.keys() - _NOT_FOR_IT},
             }
         )
 
 
-def _is_exact(recipe: str) -> bool:
-    """Return whether a recipe may train ahead: to ask DVC takes seconds, to read this none."""
+def _is_exact(stage: str) -> bool:
+    """Return whether a recipe may train ahead."""
+    recipe = stage.partition("@")[2]
     resolved = Path(f"data/resolved/recipes/{recipe}.json").read_text(encoding="utf-8")
     return json.loads(resolved)["precision"] == "f64"
 

@@ -167,20 +167,32 @@ def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs]:
         return plan, {step.addressing: [dep.def_path for dep in step.deps] for step in told}
 
 
-def is_due(stage: str) -> bool:
-    """Return whether DVC would run a stage, of which all inputs are there; False if it fails."""
+def due_stages(stages: Sequence[str]) -> list[str]:
+    """Return those that DVC would run, of stages whose inputs are all there; none if it fails."""
+    answer, ours = os.pipe()
     child = os.fork()
-    if child:
-        return os.waitpid(child, 0)[1] == 0
-    with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
-        from dvc.repo import Repo
+    if not child:
+        with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
+            os.write(ours, json.dumps(_found_due(stages)).encode())
+        os._exit(0)
+    os.close(ours)
+    with open(answer, encoding="utf-8") as words:
+        found = words.read()
+    os.waitpid(child, 0)
+    return json.loads(found or "[]")
 
-        with Repo() as repo:
-            [found] = repo.stage.collect(stage)
-            # Not found.changed(), which wants the lock that the run of DVC needs.
-            changed = any(each.status() for each in (*found.deps, *found.outs))
-            os._exit(0 if changed or found.changed_stage() else 1)
-    os._exit(1)
+
+def _found_due(stages: Sequence[str]) -> list[str]:
+    from dvc.repo import Repo
+    from dvc.stage import Stage
+
+    def is_due(stage: Stage) -> bool:
+        # Not stage.changed(), which wants the lock that the run of DVC needs.
+        changed = any(each.status() for each in (*stage.deps, *stage.outs))
+        return changed or stage.changed_stage()
+
+    with Repo() as repo:
+        return [name for name in stages if any(map(is_due, repo.stage.collect(name)))]
 
 
 def _keep(outputs: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ import threading
 from pathlib import Path
 
 from pipeline_lib.ahead import Ahead
-from pipeline_lib.progress import Following, is_due
+from pipeline_lib.progress import Following, due_stages
 
 LIBRARIES = (
     "click",
@@ -218,7 +218,7 @@ def _import_libraries() -> None:
 
 
 def _answer_until_dead(listening: socket.socket, alive: int) -> None:
-    ahead = Ahead(_run_module, is_due, [alive, os.pidfd_open(os.getpid())])
+    ahead = Ahead(_run_module, due_stages, [alive, os.pidfd_open(os.getpid())])
     while alive not in (found := select.select([listening, alive, *ahead.watched], [], [])[0]):
         if {*found} & {*ahead.watched}:
             ahead.next()

@@ -77,8 +77,14 @@ def ahead(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     resolve(tmp_path, a="f64", b="f64", c="f64", skipped="f64")
+
+    def due(stages):
+        with open(tmp_path / "asked", "a") as asked:
+            print(*stages, file=asked)
+        return [stage for stage in stages if stage != "train@skipped"]
+
     with run_of_dvc() as (dvc, alive):
-        made = Ahead(train, lambda stage: stage != "train@skipped", [alive])
+        made = Ahead(train, due, [alive])
         yield made
         dvc.kill()
         if made.watched:
@@ -161,14 +167,32 @@ def test_what_dvc_would_skip_is_left_alone(ahead, tmp_path):
 
 
 @TWO_CORES
+def test_dvc_is_asked_once_for_each_stage(ahead, tmp_path):
+    ahead.go_on(request("pairs@a", "train@skipped", "train@a", "train@b"))
+    for name in "ba":
+        begun(tmp_path / name)
+        (tmp_path / f"end {name}").touch()
+        assert select.select(ahead.watched, [], [], 60)[0]
+        ahead.next()
+    assert not ahead.watched
+    ahead.go_on(request("pairs@b", "train@skipped", "train@a", "train@b", "train@c"))
+    begun(tmp_path / "c")
+    assert (tmp_path / "asked").read_text().splitlines() == [
+        "train@b train@a train@skipped",
+        "train@c",
+    ]
+
+
+@TWO_CORES
 def test_dvc_is_not_asked_for_what_is_not_exact(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    resolve(tmp_path, a="f32")
+    resolve(tmp_path, a="f32", b="f64")
+    due = (tmp_path / "asked").write_text
     with run_of_dvc() as (_, alive):
-        ahead = Ahead(print, lambda _: (tmp_path / "asked").touch(), [alive])
-        ahead.go_on(request("pairs@a", "train@a"))
+        ahead = Ahead(print, lambda stages: due(" ".join(stages)) and [], [alive])
+        ahead.go_on(request("pairs@a", "train@a", "train@b"))
         assert select.select(ahead.watched, [], [], 60)[0]
-        assert not (tmp_path / "asked").exists()
+        assert (tmp_path / "asked").read_text() == "train@b"
 
 
 @TWO_CORES
@@ -176,7 +200,7 @@ def test_a_training_ends_with_dvc(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     resolve(tmp_path, a="f64")
     with run_of_dvc() as (dvc, alive):
-        ahead = Ahead(lambda _: time.sleep(600), lambda _: True, [alive])
+        ahead = Ahead(lambda _: time.sleep(600), list, [alive])
         ahead.go_on(request("pairs@a", "train@a"))
         assert not select.select(ahead.watched, [], [], 0.2)[0]
         dvc.kill()

@@ -7,7 +7,7 @@ import sys
 import pytest
 from dvc_project import project_of_stages
 
-from pipeline_lib.progress import is_due, progress_line
+from pipeline_lib.progress import due_stages, progress_line
 
 STAGE = """
 import sys, time
@@ -79,16 +79,17 @@ def test_a_stage_that_fails_leaves_its_last_metrics_and_runs_no_more_than_it_mus
 
 def test_a_stage_is_due_when_dvc_would_run_it(project, tmp_path):
     (tmp_path / "asked.txt").write_text("all")
-    assert is_due("score@a"), "it never ran"
+    both = ["score@a", "score@b"]
+    assert due_stages(both) == both, "they never ran"
     project("score@a")
-    assert not is_due("score@a")
-    assert is_due("score@b")
+    assert due_stages(both) == ["score@b"]
     (tmp_path / "asked.txt").write_text("other")
-    assert is_due("score@a"), "it reads something else"
+    assert due_stages(both) == both, "it reads something else"
     (tmp_path / "asked.txt").write_text("all")
+    assert due_stages(["score@a"]) == []
     (tmp_path / "a.json").unlink()
-    assert is_due("score@a"), "an output is gone"
-    assert not is_due("score@another")
+    assert due_stages(["score@a"]) == ["score@a"], "an output is gone"
+    assert due_stages(["score@another"]) == []
 
 
 def test_metrics_of_a_fresh_clone_are_kept_too(project, tmp_path):
