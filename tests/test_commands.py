@@ -107,8 +107,8 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def world(project):
-    """Return the stand-in of world with the parameters and results that were committed."""
-    run("git restore .", project)
+    """Return the stand-in of world as it was committed, without the experiments of other tests."""
+    run("git restore . && dvc exp remove --all-commits", project)
     return project
 
 
