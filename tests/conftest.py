@@ -15,6 +15,10 @@ from pipeline_lib.contract.problems import warn
 # Models in tests are too small for two threads: waiting for each other costs more than it gains.
 torch.set_num_threads(1)
 
+# The first backward pass decides whether autograd has threads. After torch.export, which pretends a
+# CUDA device, it would, and a later test could not train in processes that are forked.
+torch.zeros(1, requires_grad=True).backward()
+
 # Tests look at errors themselves; those of what a user sees take this away.
 os.environ["POLYVIEW_TRACEBACK"] = "1"
 
