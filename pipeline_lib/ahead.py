@@ -117,7 +117,8 @@ class Ahead:
             Path("/proc/self/oom_score_adj").write_text("1000")
         os.chdir(self._request["folder"])
         if self._at_work in unknown:
-            due = self.due([*filter(_is_exact, unknown)])
+            exact = [*filter(_is_exact, unknown)]
+            due = self.due(exact) if exact else []
             os.write(answer, json.dumps({stage: stage in due for stage in unknown}).encode())
             if self._at_work not in due:
                 return
