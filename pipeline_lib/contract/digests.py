@@ -1,8 +1,7 @@
 """Digests that artefacts carry, so that a changed byte never passes for a result.
 
 A table or HDF5 file holds the SHA-256 of all its own bytes, with zeros where the digest stands. A
-model's folder holds ``SHA256SUMS``, which ``sha256sum --check`` reads, too. Artefacts of before
-there were digests have none, and are read as they are.
+model's folder holds ``SHA256SUMS``, which ``sha256sum --check`` reads, too.
 """
 
 import hashlib
@@ -40,19 +39,17 @@ def seal(path: Path) -> None:
         content[start : start + 64] = hashlib.sha256(content).hexdigest().encode()
 
 
-def check_seal(path: Path) -> None:
-    """Raise :class:`ContractError` if a file is not there, is empty, or not what its digest says.
-
-    Takes 0.1 s per 100 MB. A file without a digest passes.
-    """
-    if not path.is_file():
-        raise ContractError(f"{path}: not found. Run dvc repro, which makes it")
-    if not path.stat().st_size:
-        raise ContractError(f"{path}: expected an artefact, found an empty file. {REMEDY}")
+def _check_seal(path: Path, form: str) -> None:
+    """Raise :class:`ContractError` if a file is not what its digest says: 0.1 s per 100 MB."""
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
-        sealed = [place for place in _marks(content) if _is_sealed(content, place)]
-        marked = content.find(_MARK) >= 0
-    if marked and not sealed:
+        marks = list(_marks(content))
+        sealed = any(_is_sealed(content, place) for place in marks)
+    if not marks:
+        raise ContractError(
+            f"{path}: expected {form} with a digest, found a file without one: it is damaged, cut "
+            f"off or something else. {REMEDY}"
+        )
+    if not sealed:
         raise ContractError(
             f"{path}: expected the content whose digest it carries, found a changed one: the file "
             f"is damaged, or was edited. {REMEDY}"
@@ -78,8 +75,11 @@ def _is_sealed(content: mmap.mmap, start: int) -> bool:
 
 @contextmanager
 def reading(path: Path, form: str) -> Iterator[None]:
-    """Check a file's digest; turn what a library raises while it is read into an error of ours."""
-    check_seal(path)
+    """Turn what a library raises while it reads a file into an error of ours."""
+    if not path.is_file():
+        raise ContractError(f"{path}: not found. Run dvc repro, which makes it")
+    if not path.stat().st_size:
+        raise ContractError(f"{path}: expected an artefact, found an empty file. {REMEDY}")
     try:
         yield
     except (ContractError, MemoryError):
@@ -89,6 +89,17 @@ def reading(path: Path, form: str) -> Iterator[None]:
             f"{path}: expected {form}, found a file that is damaged, cut off or something else "
             f"({type(error).__name__}: {_first_line(error)}). {REMEDY}"
         ) from error
+
+
+@contextmanager
+def reading_sealed(path: Path, form: str) -> Iterator[None]:
+    """Do what :func:`reading` does, with a file that must carry its own digest.
+
+    A library sees none of a damaged file: libhdf5 may never return from one.
+    """
+    with reading(path, form):
+        _check_seal(path, form)
+        yield
 
 
 def _first_line(error: Exception) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from pipeline_lib.contract.digests import NO_DIGEST, REMEDY, reading, seal
+from pipeline_lib.contract.digests import NO_DIGEST, REMEDY, reading_sealed, seal
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.publishing import file_sha256, publish
 
@@ -73,7 +73,7 @@ def reading_hdf5(path: Path, version: int) -> Iterator[tuple[h5py.File, dict[str
     Raises:
         ContractError: The file is not there, damaged, something else, or of another version.
     """
-    with reading(path, "vectors in HDF5"), h5py.File(path, "r") as file:
+    with reading_sealed(path, "vectors in HDF5"), h5py.File(path, "r") as file:
         found = file.attrs.get("version")
         if found != version:
             raise ContractError(

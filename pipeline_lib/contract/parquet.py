@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline_lib.contract.digests import NO_DIGEST, reading, seal
+from pipeline_lib.contract.digests import NO_DIGEST, reading_sealed, seal
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.publishing import publish
 
@@ -39,7 +39,7 @@ def read_table(
     path: Path, schema: pa.Schema, check: Callable[[pd.DataFrame], Iterator[str]]
 ) -> pd.DataFrame:
     """Read a table of this schema and check it."""
-    with reading(path, "a Parquet table"):
+    with reading_sealed(path, "a Parquet table"):
         table = pq.ParquetFile(path).read()
         if not table.schema.equals(schema):
             raise ContractError(

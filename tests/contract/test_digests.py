@@ -1,6 +1,7 @@
-"""Artefacts carry their digest: no changed byte of one passes, and older ones still load."""
+"""Artefacts carry their digest: no changed byte of one passes, and none without it."""
 
 import subprocess
+import sys
 
 import h5py
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from pipeline_lib.contract.digests import NO_DIGEST, check_sums, seal, write_sums
 from pipeline_lib.contract.features import Features, read_features, write_features
+from pipeline_lib.contract.hdf5 import writing_hdf5
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import IMAGES, read_images, write_images
 from pipeline_lib.contract.word_vectors import WordVectors, read_word_vectors, write_word_vectors
@@ -47,18 +49,17 @@ def changed(path, place, bit=1):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_changed_byte_is_found_but_of_the_marks_own_name(tmp_path, form):
+def test_every_changed_byte_is_found(tmp_path, form):
     write, read = FORMS[form]
     path = tmp_path / "x"
     write(path)
     whole = path.read_bytes()
     mark = whole.index(b"polyview-sha256:")
-    name = range(mark, mark + 16)  # without it, the file is one of before there were digests
-    for place in np.random.default_rng(1).choice(len(whole), 150, replace=False):
+    places = np.random.default_rng(1).choice(len(whole), 150, replace=False)
+    for place in [*range(mark, mark + 16), *places]:
         changed(path, place)
-        if place not in name:
-            with pytest.raises(ContractError, match=str(path)):
-                read(path)
+        with pytest.raises(ContractError, match=str(path)):
+            read(path)
         path.write_bytes(whole)
     read(path)
 
@@ -81,14 +82,44 @@ def test_a_file_that_is_not_there_says_how_to_make_it(tmp_path, form):
         FORMS[form][1](tmp_path / "x")
 
 
-def test_artefacts_of_before_there_were_digests_are_read(tmp_path):
+def test_artefacts_without_digest_are_refused(tmp_path):
     pq.write_table(pa.Table.from_pandas(ROWS, IMAGES, False), tmp_path / "t")
-    assert len(read_images(tmp_path / "t")) == 1
-    with h5py.File(tmp_path / "f", "w") as file:
+    with pytest.raises(ContractError, match=r"t: expected a Parquet table with a digest, found"):
+        read_images(tmp_path / "t")
+    unsealed_features(tmp_path / "f")
+    with pytest.raises(ContractError, match=r"f: expected vectors in HDF5 with a digest, found"):
+        read_features(tmp_path / "f")
+
+
+def unsealed_features(path):
+    with h5py.File(path, "w") as file:
         file.attrs["version"] = 1
-        file.create_dataset("features", data=np.ones((1, 2), np.float32))
-        file.create_dataset("image_id", data=["d:1"])
-    assert read_features(tmp_path / "f").vectors.tolist() == [[1, 1]]
+        file.create_dataset("features", data=np.ones((50, 8), np.float32))
+        file.create_dataset("image_id", data=[f"flickr8k:{number:09d}" for number in range(50)])
+
+
+READS = """
+import sys
+from pathlib import Path
+from pipeline_lib.contract.features import read_features
+read_features(Path(sys.argv[1]))
+"""
+
+
+def test_libhdf5_never_sees_a_file_from_which_it_does_not_return(tmp_path):
+    """A heap of texts whose free space says of itself that it is 0 bytes long is read forever."""
+    unsealed_features(tmp_path / "f")
+    content = bytearray((tmp_path / "f").read_bytes())
+    first = content.index(b"GCOL") + 16
+    content[first : first + 16] = bytes(16)
+    (tmp_path / "f").write_bytes(content)
+    ended = subprocess.run(  # in a process that can be killed: libhdf5 reacts to no other signal
+        [sys.executable, "-c", READS, tmp_path / "f"],
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
+    assert "with a digest, found a file without one" in ended.stderr
 
 
 def test_the_digest_is_what_sha256sum_says_of_the_file_with_zeros_there(tmp_path):
@@ -109,8 +140,7 @@ def test_a_digest_needs_one_place(tmp_path):
 
 
 def test_a_huge_claim_in_a_small_file_takes_no_memory(tmp_path):
-    with h5py.File(tmp_path / "f", "w") as file:
-        file.attrs["version"] = 1
+    with writing_hdf5(tmp_path / "f", 1, {}) as file:
         file.create_dataset("features", shape=(2**36, 100), dtype="f4")
         file.create_dataset("image_id", data=["d:1"])
     with pytest.raises(ContractError, match=r"expected float32, uncompressed; found float32 \(68"):

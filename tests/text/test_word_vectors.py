@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 
-import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,6 +12,7 @@ from click.testing import CliRunner
 from gensim.models import KeyedVectors
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline_lib.contract.hdf5 import writing_hdf5
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.contract.tables import empty_pairs, write_pairs
 from pipeline_lib.contract.word_vectors import (
@@ -228,9 +228,9 @@ def test_the_contract_lists_what_is_wrong(tmp_path):
         "one size in all languages, found {'de': 2, 'en': 2, 'fr': 3}",
     ):
         assert part in str(error.value)
-    with h5py.File(tmp_path / "x.h5", "w"):
+    with writing_hdf5(tmp_path / "x.h5", 2, {}):
         pass
-    with pytest.raises(ContractError, match="expected vectors of version 1, found None"):
+    with pytest.raises(ContractError, match="expected vectors of version 1, found 2"):
         read_word_vectors(tmp_path / "x.h5")
 
 
