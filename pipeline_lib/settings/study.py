@@ -173,12 +173,12 @@ class Settings(Strict):
             if reranked:
                 yield from _unknown(place, [item], [compared.row])
                 continue
-            for name in [name for name in names if name in self.recipes]:
+            for name in [name for name in names if name in self._rows]:
                 yield from _unknown(f"{place}: {name}", [item], self._measured(claim, name))
 
     def _measured(self, claim: Claim, recipe: str) -> list[str]:
         """Return what a measure is of, in the figures of a recipe."""
-        languages = self.recipes[recipe].get("languages", [])
+        languages = self._rows[recipe]["languages"]
         task = MEASURES[claim.measure].task
         if task == "retrieval":
             return languages

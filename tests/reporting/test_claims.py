@@ -113,6 +113,17 @@ def test_claims_that_name_nothing_are_refused_all_at_once(tmp_path):
         assert f"claims.five.{place}" in str(error.value)
 
 
+@pytest.mark.parametrize("languages", [None, 5, [["de"]]])
+def test_a_claim_about_a_broken_recipe_leaves_the_message_to_the_recipe(tmp_path, languages):
+    write_study(tmp_path)
+    params = json.loads((tmp_path / "params.yaml").read_text())
+    params["claims"] = {"one": CLAIM}
+    params["recipes"]["mlmme_b050"]["languages"] = languages
+    (tmp_path / "params.yaml").write_text(json.dumps(params))
+    with pytest.raises(SettingsError, match=r"recipes\.mlmme_b050\.languages.*: expected"):
+        load_settings(tmp_path / "params.yaml")
+
+
 def test_the_published_study_judges_every_paper():
     settings = load_settings(ROOT / "studies/flickr8k/params.yaml")
     papers = {claim.paper for claim in settings.claims.values()}
