@@ -268,6 +268,16 @@ def _flip_a_bit(whole):
     return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
 
 
+def _unpickle_nothing(whole):
+    """Return an archive with right checksums whose pickle takes items of an empty stack."""
+    changed = BytesIO()
+    with ZipFile(BytesIO(whole)) as archive, ZipFile(changed, "w") as other:
+        for info in archive.infolist():
+            pickled = info.filename.endswith("data.pkl")
+            other.writestr(info, b"\x80\x02s." if pickled else archive.read(info))
+    return changed.getvalue()
+
+
 KILLED = {
     "steps": {"max_epochs": 40},
     "stall": {"max_epochs": 400, "decay_factor": 0.5, "decays": 9, "patience_validations": 1},
@@ -299,7 +309,9 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule):
     assert torch.equal(weights(resumed), weights(whole))
 
 
-@pytest.mark.parametrize("damage", [lambda whole: whole[:-1000], lambda whole: b"", _flip_a_bit])
+@pytest.mark.parametrize(
+    "damage", [lambda whole: whole[:-1000], lambda whole: b"", _flip_a_bit, _unpickle_nothing]
+)
 def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, damage, capsys):
     whole, expected = train(tmp_path)
     checkpoint = tmp_path / "checkpoint.pt"
