@@ -49,8 +49,8 @@ class Settings(Strict):
     """params.yaml, one study, and papers.yaml.
 
     ``papers`` holds what each paper fixes, ``departures`` what this study changes for all its
-    recipes (smaller models, say), ``recipes`` the rows. A recipe is the three merged, in this
-    order.
+    recipes (smaller models, say) and, in an entry of a paper's name, for those of that paper;
+    ``recipes`` holds the rows. A recipe is the four merged, in this order.
     """
 
     root: str
@@ -86,14 +86,26 @@ class Settings(Strict):
         row, recipe = choose(self.recipes, name, "recipe"), self.recipe(name).model_dump()
 
         def origin(key: str) -> str:
-            if key in row:
-                return f"recipes.{name}"
-            return "departures" if key in self.departures else f"{PAPERS}: {recipe['paper']}"
+            for place, values in (
+                (f"recipes.{name}", row),
+                (f"departures.{row['paper']}", self._departures_of(row["paper"])),
+                ("departures", self.departures),
+            ):
+                if key in values:
+                    return place
+            return f"{PAPERS}: {row['paper']}"
 
         return {key: (value, origin(key)) for key, value in recipe.items()}
 
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
-        return merge(self.papers.get(str(row.get("paper")), {}), self.departures, row)
+        paper = str(row.get("paper"))
+        for_all = {key: own for key, own in self.departures.items() if key not in self.papers}
+        return merge(self.papers.get(paper, {}), for_all | self._departures_of(paper), row)
+
+    def _departures_of(self, paper: object) -> dict[str, object]:
+        """Return what this study changes for the recipes of one paper."""
+        own = self.departures.get(str(paper))
+        return own if isinstance(own, dict) else {}
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, object]]:
@@ -130,7 +142,7 @@ class Settings(Strict):
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
-        yield from _unknown("departures", self.departures, recipe_keys())
+        yield from self._departure_problems()
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
         for section, problems in (
@@ -155,6 +167,14 @@ class Settings(Strict):
             table = getattr(self, section)
             for name in {NONE, RANDOM} & set(table) if isinstance(table, dict) else ():
                 yield f"{section}.{name}: the name stands for the empty input. Take another one"
+
+    def _departure_problems(self) -> Iterator[str]:
+        yield from _unknown("departures", self.departures, [*recipe_keys(), *self.papers])
+        for paper in self.departures.keys() & self.papers:
+            where, own = f"departures.{paper}", self.departures[paper]
+            if not isinstance(own, dict):
+                yield f"{where}: expected keys of recipes, found {own!r}"
+            yield from _unknown(where, self._departures_of(paper), recipe_keys())
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():

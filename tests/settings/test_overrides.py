@@ -15,9 +15,12 @@ OF_PAPERS = {"kadar2019.margin": 0.1, "kim2020.anchor_weight": 1e-6}
 OF_EVERY_STUDY = {"evaluations.retrieval.bootstrap_samples": 500}
 OF_A_RECIPE = {
     ".": {"recipes.kadar_en.max_epochs": 3, "+recipes.kadar_en.margin": 0.1},
-    "studies/flickr8k": {"recipes.kadar_en.image_dropout": 0.1, "+recipes.kadar_en.margin": 0.1},
+    "studies/flickr8k": {
+        "departures.kadar2019.image_dropout": 0.1,
+        "+recipes.kadar_en.margin": 0.1,
+    },
     "studies/multi30k": {"recipes.mlmme_b050.beta": 0.6, "+recipes.mlmme_b050.margin": 0.1},
-    "studies/coco": {"recipes.mule_nc_lc.max_tokens": 50, "+recipes.mule_nc_lc.margin": 0.1},
+    "studies/coco": {"departures.kim2020.max_tokens": 50, "+recipes.mule_nc_lc.margin": 0.1},
 }
 FILES = [*((study, "params.yaml") for study in OF_A_RECIPE), (".", "papers.yaml")]
 CASES = [

@@ -79,6 +79,38 @@ def test_wrong_types_and_sections_are_named(study):
     assert "Did you mean 'crop'?" in message
 
 
+def test_a_study_departs_for_all_recipes_for_those_of_a_paper_and_for_one(study):
+    def change(content):
+        content["departures"] |= {"margin": 0.4, "kadar2019": {"margin": 0.3, "word_dim": 7}}
+        content["recipes"]["kadar_en"]["margin"] = 0.1
+
+    settings = study(change)
+    margins = {name: settings.recipe(name).margin for name in ("mule", "kadar_pseudo", "kadar_en")}
+    assert margins == {"mule": 0.4, "kadar_pseudo": 0.3, "kadar_en": 0.1}
+    assert settings.recipe("kadar_en").word_dim == 7
+    assert settings.recipe("mule").word_dim == settings.departures["word_dim"]
+
+
+def test_departures_name_keys_of_recipes_or_papers(study):
+    def change(content):
+        content["departures"] |= {
+            "kadar2018": {},
+            "mule": 3,
+            "kim2020": 3,
+            "gella2017": {"beto": 1},
+        }
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    for part in (
+        "departures: nothing is called 'kadar2018'. Did you mean 'kadar2019'?",
+        "departures: nothing is called 'mule'.",
+        "departures.kim2020: expected keys of recipes, found 3",
+        "departures.gella2017: nothing is called 'beto'. Did you mean 'beta'?",
+    ):
+        assert part in str(error.value)
+
+
 def test_yaml_is_read_as_version_1_2(study):
     """PyYAML reads 2e-4 as a string and the language no as False (audit, finding 9)."""
 
