@@ -63,7 +63,6 @@ def tensors_found(images, captions, index):
     found = {"indices": neighbours.indices.numpy(), "scores": neighbours.scores.numpy()}
     for rule, options in {
         "csls": {"neighbours": 7},
-        "inverted_softmax": {"temperature": 0.05},
         "one_to_one": {"neighbours": 40, "reuse_cap": 1},
     }.items():
         matches = RETRIEVALS[rule](a, b, **options)

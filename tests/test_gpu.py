@@ -197,7 +197,6 @@ def test_neighbours_are_those_of_the_cpu():
 RULES = {
     "nearest": {},
     "csls": {"neighbours": 10},
-    "inverted_softmax": {"temperature": 0.1},
     "one_to_one": {"neighbours": 10, "reuse_cap": 1},
 }
 

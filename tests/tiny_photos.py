@@ -27,15 +27,18 @@ def captions():
     return pairs
 
 
+def encoded(photos, settings):
+    """Return the features ``float32 [photos, dim]`` of an extractor."""
+    return np.stack([*PhotoEncoder(settings).encode_each(photos)])
+
+
 def save_model(folder, **changes):
     """Train a model that tells the colours apart; write it and photos of them."""
     space = tiny.space(
         tiny.recipe(**{"vocabulary": "per_language", **changes}), captions=captions(), dim=1280
     )
     photos = write_photos(folder / "photos")
-    features = PhotoEncoder(tiny.PREPROCESSING.extractor).encode(
-        [photos / f"{name}.png" for name in COLOURS]
-    )
+    features = encoded([photos / f"{name}.png" for name in COLOURS], tiny.PREPROCESSING.extractor)
     _learn(space, torch.from_numpy(features).to(space.dtype))
     space.save(folder / "model", tiny.PREPROCESSING, {"pairs": "tiny", "paper": "tiny"})
 

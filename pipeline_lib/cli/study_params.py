@@ -11,15 +11,13 @@ from ruamel.yaml import YAML
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora import coco, flickr8k, multi30k
 from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split_hint
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.table import table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
-
-KINDS = ("caption", "translation", "machine")
-"""The first of these that all splits have is what a language is tested on."""
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
@@ -145,8 +143,9 @@ def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:
 
 
 def _tested_kind(captions: pd.DataFrame) -> str | None:
+    """Return the first kind of caption that all splits have."""
     splits = captions.groupby("annotation")["split"].agg(set)
-    return next((kind for kind in KINDS if splits.get(kind, set()).issuperset(SPLITS)), None)
+    return next((kind for kind in ANNOTATIONS if splits.get(kind, set()).issuperset(SPLITS)), None)
 
 
 def study_params(root: Path, source: Source, found: Found) -> str:
@@ -161,7 +160,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     name, captions = source.name, found.corpus.captions
     by_language = {language: own for language, own in captions.groupby("language")}
     kinds = {
-        language: sorted(set(own["annotation"][own["split"] == "train"]), key=KINDS.index)
+        language: sorted(set(own["annotation"][own["split"] == "train"]), key=ANNOTATIONS.index)
         for language, own in by_language.items()
     }
     moses = world["tokenizers"]["en"]

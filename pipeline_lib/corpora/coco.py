@@ -6,8 +6,8 @@ The raw folder holds, as far as the languages need them:
 - ``stair_captions_v1.2_train.json`` and ``_val.json``: five Japanese captions of every image
   (Yoshikawa et al. 2017), or ``yjcaptions26k_clean.json``: of 26,500 training images of 2014
   (Miyazaki and Shimizu 2016), of which Karpathy's val and test images are none;
-- ``coco-cn_{train,val,test}.txt``, ``imageid.human-written-caption.txt`` and
-  ``imageid.manually-translated-caption.txt`` of COCO-CN (Li et al. 2019), version 201805.
+- ``imageid.human-written-caption.txt`` and ``imageid.manually-translated-caption.txt`` of COCO-CN
+  (Li et al. 2019), version 201805, whose own splits nobody trains by.
 
 The ways to split are unrelated: what one tests on, another may train on.
 """
@@ -42,8 +42,7 @@ KARPATHY_SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "
 """Names of splits by Karpathy's. ``restval``, the validation images of 2014 that he left over, is
 training data, as in Kádár et al. 2019, section 3.2."""
 
-_CN_IMAGE = r"COCO_(?:train|val)2014_0*(?P<key>\d+)"
-_CN_CAPTION = _CN_IMAGE + r"#(?:[a-z]+#)?(?P<position>\d+)\s+(?P<text>.*)"
+_CN_CAPTION = r"COCO_(?:train|val)2014_0*(?P<key>\d+)#(?:[a-z]+#)?(?P<position>\d+)\s+(?P<text>.*)"
 _CN_CAPTION_FORM = "<image>#<number>, a blank or tab, and the caption"
 
 
@@ -62,9 +61,9 @@ def read_coco(
         dataset: Name of the data set.
         languages: Some of :data:`LANGUAGES`.
         japanese: Entry of :data:`JAPANESE`.
-        splits: ``karpathy``: all images in his splits; ``coco_cn``: COCO-CN's images in its own;
-            or numbers of images ``val`` and ``test`` to draw, with ``seed``, among those that
-            have captions in all three languages (Kim et al. 2020), the rest being ``train``.
+        splits: ``karpathy``: all images in his splits; or numbers of images ``val`` and ``test``
+            to draw, with ``seed``, among those that have captions in all three languages (Kim et
+            al. 2020), the rest being ``train``.
 
     Returns:
         The corpus; image paths are such as ``val2014/COCO_val2014_000000391895.jpg``.
@@ -82,8 +81,6 @@ def read_coco(
         tables["zh"] = _chinese(raw, photos, problems)
     if splits == "karpathy":
         chosen = photos
-    elif splits == "coco_cn":
-        chosen = _coco_cn_splits(raw, photos, problems)
     else:
         everything = pd.concat(chain(*tables.values()))
         chosen = _shared_images_splits(photos, everything, splits, problems)
@@ -167,20 +164,6 @@ def _chinese(raw: Path, photos: pd.DataFrame, problems: list[str]) -> list[pd.Da
         table = _cleaned(table, raw / name, problems)
         tables.append(table.assign(language="zh", annotation=annotation))
     return tables
-
-
-def _coco_cn_splits(raw: Path, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
-    """Return COCO-CN's images with its splits."""
-    tables = []
-    for split in ("train", "val", "test"):
-        path = raw / f"coco-cn_{split}.txt"
-        table = _cn_lines(path, _CN_IMAGE, "an image such as COCO_val2014_000000391895", problems)
-        _note_unknown_images(table, photos, path, problems)
-        tables.append(table.assign(split=split, list=str(path)))
-    listed = pd.concat(tables)
-    for path, again in listed[listed["key"].duplicated()].groupby("list"):
-        note_rows(problems, Path(path), again, "content", "each image in one split, once")
-    return photos.drop(columns="split").merge(listed.drop_duplicates("key"), on="key")
 
 
 def _shared_images_splits(

@@ -8,7 +8,6 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.images.backbones import load_encoder
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.extraction import ExtractorSettings, encode_crops
@@ -31,21 +30,6 @@ class PhotoEncoder:
         encoder = load_encoder(settings.backbone, weights, side, settings.crop, settings.layers)
         rows = settings.batch_size * self.transform.crops
         self.runtime = build_runtime(encoder, settings.precision, rows, side)
-
-    def encode(self, paths: Sequence[Path]) -> np.ndarray:
-        """Return the features ``float32 [photos, dim]``.
-
-        Raises:
-            ContractError: Lists every photo that cannot be read.
-        """
-        found = [*self.encode_each(paths)]
-        problems = [
-            f"{path}: {each}"
-            for path, each in zip(paths, found, strict=True)
-            if isinstance(each, ImageError)
-        ]
-        raise_problems("photos", problems)
-        return np.stack(found)
 
     def encode_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
         """Yield the features of each photo ``float32 [dim]`` in order, or why it cannot be read."""

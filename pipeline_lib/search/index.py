@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -56,11 +55,6 @@ class PhotoIndex:
         if not _is_inside(path, self.folder):
             raise ContractError(f"photo {number}: expected a file of the folder, found none")
         return path
-
-    @cached_property
-    def numbers(self) -> dict[str, int]:
-        """Places of the photos by path."""
-        return {path: number for number, path in enumerate(self.paths)}
 
 
 def default_index(model: Path, photos: Path) -> Path:

@@ -84,7 +84,7 @@ class CocoDataset(Strict):
     raw: str
     languages: list[Language]
     japanese: Literal["stair", "yj", "none"]
-    splits: Literal["karpathy", "coco_cn"] | SharedImages
+    splits: Literal["karpathy"] | SharedImages
 
 
 class BitextDataset(Strict):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict
 
 
 class Nearest(Strict):
@@ -24,17 +24,6 @@ class Csls(Strict):
     neighbours: Count
 
 
-class InvertedSoftmax(Strict):
-    """The caption that the borrowing one is the most probable neighbour of.
-
-    Attributes:
-        temperature: Cosines are divided by it before the exponential.
-    """
-
-    rule: Literal["inverted_softmax"]
-    temperature: Rate
-
-
 class OneToOne(Strict):
     """The best pairs first, in which no caption is lent more often than ``reuse_cap``.
 
@@ -49,7 +38,7 @@ class OneToOne(Strict):
     reuse_cap: Count
 
 
-Retrieval = Annotated[Nearest | Csls | InvertedSoftmax | OneToOne, Field(discriminator="rule")]
+Retrieval = Annotated[Nearest | Csls | OneToOne, Field(discriminator="rule")]
 
 
 class Side(Strict):

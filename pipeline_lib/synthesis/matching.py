@@ -1,9 +1,9 @@
 """Which caption each caption borrows: rules from vectors of both sides to pairs.
 
-A caption that is near to many others (a hub) is borrowed by many. Two rules correct its scores,
-in the form ``cosine(x, y) + offset(y)``; a third limits how often it is lent.
+A caption that is near to many others (a hub) is borrowed by many. One rule corrects its scores,
+in the form ``cosine(x, y) + offset(y)``; another limits how often it is lent.
 
-Cosines are exact, corrections are summed in one order or as integers, and of equally good captions
+Cosines are exact, corrections are summed in one order, and of equally good captions
 the first is borrowed: each rule's pairs and scores are the same on every machine.
 """
 
@@ -14,21 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.arithmetic import exp, log
 from pipeline_lib.exact import ordered_sum
-from pipeline_lib.synthesis.neighbours import Neighbours, exact_tiles, pair_scores
+from pipeline_lib.synthesis.neighbours import Neighbours, pair_scores
 from pipeline_lib.synthesis.rounding import Gridded
 from pipeline_lib.synthesis.spread_neighbours import nearest, nearest_both_ways
 
 _EDGES = 2**20
 """Pairs that become Python numbers at a time."""
-
-
-_POWER_BITS = 40
-"""Of a power after the binary point; 64-bit integers add 2^23 of them."""
-
-_STRIP = 128
-"""Rows of a tile of which powers are taken at a time: enough for all cores."""
 
 
 @dataclass(frozen=True)
@@ -68,24 +60,6 @@ def csls(borrowing: Tensor, lent: Tensor, neighbours: int) -> Matches:
     return _first_of(Neighbours(found.indices, scores), borrowing, lent)
 
 
-def inverted_softmax(borrowing: Tensor, lent: Tensor, temperature: float) -> Matches:
-    """Borrow the caption of which x is the most probable neighbour (Smith et al. 2017, §2.2).
-
-    The score is the temperature times the log-probability of x among all borrowing captions.
-    Powers are rounded to 40 bits below that of the caption nearest to y, for their sum is exact
-    then.
-    """
-    highest = nearest(lent, borrowing, 1).scores[:, 0].to(lent.device)
-    total = torch.zeros(len(lent), dtype=torch.int64, device=lent.device)
-    for _, columns, tile in exact_tiles(borrowing, lent):
-        for strip in tile.sub_(highest[columns]).mul_(1 / temperature).split(_STRIP):
-            powers = exp(strip).mul_(2.0**_POWER_BITS)
-            total[columns] += powers.round_().long().sum(dim=0)
-    probabilities = log(total.double() * 2.0**-_POWER_BITS)
-    offset = -(highest + temperature * probabilities)
-    return _first_of(nearest(borrowing, lent, 1, offset), borrowing, lent)
-
-
 def one_to_one(borrowing: Tensor, lent: Tensor, neighbours: int, reuse_cap: int) -> Matches:
     """Take the pair with the highest cosine whose captions are both free, again and again.
 
@@ -102,7 +76,6 @@ def one_to_one(borrowing: Tensor, lent: Tensor, neighbours: int, reuse_cap: int)
 RETRIEVALS: dict[str, Callable[..., Matches]] = {
     "nearest": nearest_cosine,
     "csls": csls,
-    "inverted_softmax": inverted_softmax,
     "one_to_one": one_to_one,
 }
 """From vectors of the borrowing and of the lent captions and the rule's settings to pairs."""

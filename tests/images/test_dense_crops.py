@@ -9,12 +9,12 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
+from tiny_photos import encoded
 from torch import nn
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import backbones
 from pipeline_lib.images.backbones import BACKBONES, Backbone, FeatureMap, load_encoder
-from pipeline_lib.images.encoding import PhotoEncoder
 from pipeline_lib.images.extraction import extract
 from pipeline_lib.images.weights import find_weights
 from pipeline_lib.images.windows import five_crop_weights
@@ -111,8 +111,8 @@ def test_windows_stay_inside_maps_that_no_stride_divides(image, crop):
 def test_without_padding_or_overlap_it_is_ten_crop(tmp_path, settings, precision, tolerance):
     photo = noise(tmp_path, 40, 40)
     settings = replace(settings, precision=precision)
-    dense = PhotoEncoder(settings).encode([photo])
-    exact = PhotoEncoder(replace(settings, transform="ten_crop", precision="f64")).encode([photo])
+    dense = encoded([photo], settings)
+    exact = encoded([photo], replace(settings, transform="ten_crop", precision="f64"))
     assert exact.any()
     np.testing.assert_allclose(dense, exact, rtol=tolerance, atol=tolerance)
 
@@ -124,8 +124,8 @@ def test_a_window_between_cells_is_the_mean_of_its_neighbours(tmp_path, settings
     ramp = np.add.outer(3 * np.arange(32), 2 * np.arange(32)).astype(np.uint8)
     Image.fromarray(np.stack([ramp, 255 - ramp, ramp], axis=-1)).save(tmp_path / "a.png")
     settings = replace(settings, resize=32)
-    dense = PhotoEncoder(settings).encode([tmp_path / "a.png"])
-    exact = PhotoEncoder(replace(settings, transform="ten_crop")).encode([tmp_path / "a.png"])
+    dense = encoded([tmp_path / "a.png"], settings)
+    exact = encoded([tmp_path / "a.png"], replace(settings, transform="ten_crop"))
     np.testing.assert_allclose(dense, exact, rtol=2e-3)
 
 
@@ -141,8 +141,8 @@ def test_both_ends_of_a_long_photo_are_seen(tmp_path, settings, height, width):
     paths = [tmp_path / f"{number}.png" for number in range(10)]
     for crop, path in zip(crops, paths, strict=True):
         Image.fromarray(crop).save(path)
-    singles = PhotoEncoder(replace(settings, transform="squash")).encode(paths)
-    dense = PhotoEncoder(settings).encode([photo])
+    singles = encoded(paths, replace(settings, transform="squash"))
+    dense = encoded([photo], settings)
     np.testing.assert_allclose(dense[0], singles.mean(axis=0), rtol=1e-4, atol=1e-5)
 
 
@@ -200,7 +200,7 @@ def photos(real_data) -> dict[str, list[Path]]:
 def test_it_comes_close_to_ten_crop_on_real_photos(photos, kind, least):
     lite = Settings("package", "efficientnet_lite0", resize=256, crop=224, batch_size=4)
     dense, exact, center = (
-        PhotoEncoder(replace(lite, transform=transform)).encode(photos[kind])
+        encoded(photos[kind], replace(lite, transform=transform))
         for transform in ("dense_ten_crop", "ten_crop", "center")
     )
     found = cosines(dense, exact)
@@ -212,6 +212,6 @@ def test_it_comes_close_to_ten_crop_on_real_photos(photos, kind, least):
 @pytest.mark.parametrize(("precision", "least"), [("f64", 0.999999), ("bf16", 0.998)])
 def test_every_precision_gives_the_same_features(photos, precision, least):
     lite = Settings("package", "efficientnet_lite0", resize=256, crop=224, batch_size=4)
-    single = PhotoEncoder(lite).encode(photos["long"])
-    other = PhotoEncoder(replace(lite, precision=precision)).encode(photos["long"])
+    single = encoded(photos["long"], lite)
+    other = encoded(photos["long"], replace(lite, precision=precision))
     assert cosines(single, other).min() > least

@@ -3,9 +3,9 @@ import pytest
 import tiny
 import torch
 from PIL import Image
+from tiny_photos import encoded
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.images.encoding import PhotoEncoder
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace
 
@@ -43,7 +43,7 @@ def test_sentences_are_embedded_as_the_pipeline_does(folder):
 def test_photos_are_embedded_as_extraction_does(folder, photos):
     embedder = Embedder.load(folder)
     vectors = embedder.embed_images(photos)  # three photos in batches of two
-    features = PhotoEncoder(tiny.PREPROCESSING.extractor).encode(photos)
+    features = encoded(photos, tiny.PREPROCESSING.extractor)
     expected = embedder.model.embed_features(torch.from_numpy(features)).numpy()
     np.testing.assert_allclose(vectors, expected, rtol=1e-5, atol=1e-6)
     sentences = embedder.embed_sentences(["en1 in"], language="en")

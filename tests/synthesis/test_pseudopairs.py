@@ -121,24 +121,11 @@ def test_csls_is_that_of_the_whole_matrix():
     assert np.allclose(found.cosines, cosines[found.borrowing, found.lent], atol=1e-6)
 
 
-def test_inverted_softmax_is_that_of_the_whole_matrix():
-    a, b = units(90, 1), units(200, 2, hubs=3)
-    powers = np.exp(a.astype(float) @ b.T.astype(float) / 0.05)
-    probability = powers / powers.sum(axis=0)
-    found = retrieve("inverted_softmax", a, b, temperature=0.05)
-    assert np.array_equal(found.lent, probability.argmax(axis=1))
-    assert np.allclose(found.scores, 0.05 * np.log(probability.max(axis=1)), atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("rule", "options"),
-    [("csls", {"neighbours": 10}), ("inverted_softmax", {"temperature": 0.05})],
-)
-def test_corrections_lend_hubs_less_often(rule, options):
+def test_csls_lends_hubs_less_often():
     a, b = units(300, 1, dim=200), units(300, 2, hubs=3, dim=200)
     uses = [
         np.isin(found.lent, [297, 298, 299]).sum()
-        for found in (retrieve("nearest", a, b), retrieve(rule, a, b, **options))
+        for found in (retrieve("nearest", a, b), retrieve("csls", a, b, neighbours=10))
     ]
     assert uses[0] > 150
     assert uses[1] < uses[0] / 2
@@ -166,7 +153,6 @@ def test_one_to_one_takes_the_best_free_pair_again_and_again(reuse_cap):
     [
         ("nearest", {}),
         ("csls", {"neighbours": 7}),
-        ("inverted_softmax", {"temperature": 0.05}),
         ("one_to_one", {"neighbours": 200, "reuse_cap": 1}),
     ],
 )
@@ -299,7 +285,6 @@ def test_settings_take_only_the_numbers_of_their_rule():
         {"rule": "nearest", "neighbours": 10},
         {"rule": "csls"},
         {"rule": "one_to_one", "neighbours": 10, "reuse_cap": 0},
-        {"rule": "inverted_softmax", "temperature": 0.0},
         {"rule": "nearest_neighbour"},
     ):
         with pytest.raises(ValidationError):
@@ -392,7 +377,6 @@ def test_stage_compares_with_another_set_and_repeats_its_bytes(study):
     "retrieval",
     [
         {"rule": "csls", "neighbours": 3},
-        {"rule": "inverted_softmax", "temperature": 0.1},
         {"rule": "one_to_one", "neighbours": 5, "reuse_cap": 1},
     ],
     ids=lambda retrieval: retrieval["rule"],
