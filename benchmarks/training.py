@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from benchmarks.plain_training import PlainTraining
-from pipeline_lib.settings.recipes import Recipe, make_recipe
+from pipeline_lib.settings.recipes import Recipe, make_recipe, merge
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 from pipeline_lib.training import ranks
@@ -138,8 +138,8 @@ def load_recipes() -> dict[str, Recipe]:
 
 def load_recipe(name: str, **changes: object) -> Recipe:
     """Return one of them, with some keys changed."""
-    row = RECIPES[name]
-    return make_recipe(load_settings(PARAMS).papers[row["paper"]] | ROW | row | changes)
+    row, settings = ROW | RECIPES[name] | changes, load_settings(PARAMS)
+    return make_recipe(merge(settings.shared | settings.papers[row["paper"]], {}, row)[1])
 
 
 def measure(

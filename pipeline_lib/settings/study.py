@@ -48,9 +48,9 @@ VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 class Settings(Strict):
     """params.yaml, one study, and papers.yaml.
 
-    ``papers`` holds what each paper fixes, ``departures`` what this study changes for all its
-    recipes (smaller models, say) and, in an entry of a paper's name, for those of that paper;
-    ``recipes`` holds the rows. A recipe is the four merged, in this order.
+    ``papers`` holds what each paper fixes, ``shared`` what they have in common, ``departures`` what
+    this study changes for all its recipes (smaller models, say) and, in an entry of a paper's name,
+    for those of that paper; ``recipes`` holds the rows.
     """
 
     root: str
@@ -72,6 +72,7 @@ class Settings(Strict):
     rerankings: dict[Name, Reranking]
     translated_queries: dict[Name, TranslatedQueries]
     growth: dict[Name, Growth]
+    shared: dict[str, object]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
     recipes: dict[Name, dict[str, object]]
@@ -90,17 +91,19 @@ class Settings(Strict):
                 (f"recipes.{name}", row),
                 (f"departures.{row['paper']}", self._departures_of(row["paper"])),
                 ("departures", self.departures),
+                (f"{PAPERS}: {row['paper']}", self.papers[row["paper"]]),
             ):
                 if key in values:
                     return place
-            return f"{PAPERS}: {row['paper']}"
+            return f"{PAPERS}: shared"
 
         return {key: (value, origin(key)) for key, value in recipe.items()}
 
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         paper = str(row.get("paper"))
         for_all = {key: own for key, own in self.departures.items() if key not in self.papers}
-        return merge(self.papers.get(paper, {}), for_all | self._departures_of(paper), row)
+        fixed = self.shared | self.papers.get(paper, {})
+        return merge(fixed, for_all | self._departures_of(paper), row)
 
     def _departures_of(self, paper: object) -> dict[str, object]:
         """Return what this study changes for the recipes of one paper."""
@@ -362,14 +365,13 @@ def load_settings(path: Path = PARAMS) -> Settings:
             "the one that holds params.yaml and dvc.yaml."
         )
     content = read_yaml(path)
-    if "papers" in content:
-        raise SettingsError(
-            f"{path.name}: papers: unknown key. What papers fix stands in {PAPERS}."
-        )
+    for key in {"papers", "shared"} & content.keys():
+        raise SettingsError(f"{path.name}: {key}: unknown key. What papers fix stands in {PAPERS}.")
     papers = path.parent / str(content.get("root", ".")) / PAPERS
     if not papers.is_file():
         raise SettingsError(f"{path.name}: root: expected the folder of {PAPERS}, it is not there")
-    content["papers"] = read_yaml(papers)
+    content["papers"] = fixed = read_yaml(papers)
+    content["shared"] = fixed.pop("shared", {})
     try:
         settings = Settings.model_validate(content)
     except ValidationError as error:

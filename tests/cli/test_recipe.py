@@ -11,8 +11,8 @@ from pipeline_lib.cli.main import main
 from pipeline_lib.settings.study import load_settings
 
 
-@pytest.mark.parametrize(("study", "places"), [(".", 3), ("studies/flickr8k", 4)])
-def test_a_recipe_is_printed_as_it_is_run_with_the_place_of_each_value(monkeypatch, study, places):
+@pytest.mark.parametrize(("study", "count"), [(".", 4), ("studies/flickr8k", 5)])
+def test_a_recipe_is_printed_as_it_is_run_with_the_place_of_each_value(monkeypatch, study, count):
     monkeypatch.chdir(ROOT / study)
     printed = CliRunner().invoke(main, ["recipe", "kadar_en"], catch_exceptions=False).output
     settings = load_settings()
@@ -21,11 +21,15 @@ def test_a_recipe_is_printed_as_it_is_run_with_the_place_of_each_value(monkeypat
     origins = dict(re.findall(r"^(\w+): .*# (.+)$", printed, re.MULTILINE))
     assert origins.keys() == found.keys()
     for key, origin in origins.items():
-        of_paper = settings.departures.get("kadar2019", {})
-        of_study = "departures" if key in settings.departures else "papers.yaml: kadar2019"
-        expected = "departures.kadar2019" if key in of_paper else of_study
-        assert origin == ("recipes.kadar_en" if key in settings.recipes["kadar_en"] else expected)
-    assert len({*origins.values()}) == places
+        places = {
+            "recipes.kadar_en": settings.recipes["kadar_en"],
+            "departures.kadar2019": settings.departures.get("kadar2019", {}),
+            "departures": settings.departures,
+            "papers.yaml: kadar2019": settings.papers["kadar2019"],
+            "papers.yaml: shared": settings.shared,
+        }
+        assert origin == next(place for place, values in places.items() if key in values)
+    assert len({*origins.values()}) == count
 
 
 def test_an_unknown_recipe_names_the_closest(monkeypatch):
