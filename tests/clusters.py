@@ -1,5 +1,6 @@
 """Clusters of Ray on this machine, for tests."""
 
+import sys
 from contextlib import contextmanager
 
 import pytest
@@ -18,14 +19,20 @@ def use(monkeypatch, **variables):
 
 
 @contextmanager
-def two_nodes():
-    """Start a cluster of two nodes with one CPU each; yield it and its second node."""
+def two_nodes(module):
+    """Start a cluster of two nodes with one CPU each; yield it and its second node.
+
+    Args:
+        module: Name of the test's module, which is sent along: workers cannot import tests.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for variable, value in cluster.SETTINGS_OF_RAY.items():
             patch.setenv(variable, value)
         pytest.importorskip("ray", reason="needs the group ray: uv sync --group ray")
+        from ray import cloudpickle
         from ray.cluster_utils import Cluster
 
+        cloudpickle.register_pickle_by_value(sys.modules[module])
         started = Cluster(initialize_head=True, head_node_args=NODE)
         yield started, started.add_node(**NODE)
         started.shutdown()

@@ -71,6 +71,12 @@ def _warnings_anew() -> None:
     warn.cache_clear()
 
 
+@pytest.fixture
+def as_a_user(monkeypatch) -> None:
+    """Mistakes end with a message, not with a traceback."""
+    monkeypatch.delenv("POLYVIEW_TRACEBACK")
+
+
 @pytest.fixture(scope="session")
 def colours(tmp_path_factory) -> Path:
     """Return a folder with ``model``, which knows colours in English and German, and ``photos``."""

@@ -1,6 +1,7 @@
 """DVC projects of a test's own stages, which start as ours do."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,8 +9,8 @@ from dvc.repo import Repo
 from graph import ROOT
 
 
-def project_of_stages(folder: Path, graph: str, **stages: str) -> dict[str, str]:
-    """Make a project of stages; return the environment in which DVC runs it.
+def project_of_stages(folder: Path, graph: str, **stages: str):
+    """Make a project of stages; return what runs ``dvc repro`` in it.
 
     Args:
         folder: An empty one, in which the test stands.
@@ -25,4 +26,10 @@ def project_of_stages(folder: Path, graph: str, **stages: str) -> dict[str, str]
         (folder / f"stages/{name}.py").write_text(module)
     (folder / "dvc.yaml").write_text(graph)
     path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
-    return os.environ | {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": path}
+    environment = os.environ | {"PYTHONPATH": f"{folder}:{ROOT}", "PATH": path}
+
+    def repro(*options):
+        command = [sys.executable, "-m", "dvc", "repro", *options]
+        return subprocess.run(command, env=environment, capture_output=True, text=True)
+
+    return repro

@@ -30,7 +30,13 @@ ROOMS = [
     {"search", "export"},
     {"cli"},
 ]
-STAGES = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+
+
+def read_yaml(path):
+    return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+
+
+STAGES = read_yaml(ROOT / "dvc.yaml")["stages"]
 
 
 def room_number(path):

@@ -1,12 +1,14 @@
 """A study of a user's own: 40 photos with captions in two languages, made by ``polyview new``."""
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from graph import ROOT
 from PIL import Image
+from ruamel.yaml import YAML
 
 from pipeline_lib.cli.main import main
 
@@ -33,3 +35,27 @@ def make(home):
         patch.chdir(home)
         CliRunner().invoke(main, arguments, catch_exceptions=False)
     return home / "studies/mine"
+
+
+def change(*keys, to):
+    """Change a value of params.yaml."""
+    yaml = YAML()
+    content = node = yaml.load(Path("params.yaml"))
+    for key in keys[:-1]:
+        node = node[key]
+    node[keys[-1]] = to
+    yaml.dump(content, Path("params.yaml"))
+
+
+def rewrite(*changes):
+    """Change words of the table of captions."""
+    path = Path("data/raw/mine/captions.tsv")
+    text = path.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
+def photo(number):
+    return Path("data/raw/mine/images") / NAMES[number]

@@ -1,9 +1,12 @@
-"""Commands, run as a user types them."""
+"""Commands, run as a user types them, and code that another process runs."""
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+from graph import ROOT
 
 
 def run(command, folder):
@@ -21,3 +24,28 @@ def run(command, folder):
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
+
+
+def until(condition):
+    """Wait until something holds that holds soon; return it."""
+    deadline = time.monotonic() + 300
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert found
+    return found
+
+
+def python(code, *arguments, tests=False, folder=ROOT, fails=False, timeout=None, **environment):
+    """Run code in another process, which must not fail unless it may; return what it said."""
+    if tests:  # it imports modules of tests
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=folder,
+        env=os.environ | environment,
+        timeout=timeout,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert fails or done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done

@@ -1,19 +1,17 @@
 """A small study on disk, as its stages leave it: made-up ranks of three recipes."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from graph import ROOT, read_yaml
 from PIL import Image
-from ruamel.yaml import YAML
 
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.tables import write_captions, write_images
 from pipeline_lib.evaluation.retrieval.hits import image_hits
 from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
 
-ROOT = Path(__file__).resolve().parent.parent
 IMAGES, PER_IMAGE = 24, 3
 LANGUAGES = ("en", "de")
 CHANCES = {"mlmme_b050": 0.05, "mlmme_b100": 0.5, "kadar_en": 0.02}
@@ -32,8 +30,7 @@ def write_study(folder):
     """Write a study into an empty folder."""
     for name in ("published.csv", "papers.yaml"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
-    yaml = YAML(typ="safe")
-    params = yaml.load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params = read_yaml(ROOT / "params.yaml")
     machine = params["recipes"]["mlmme_machine"]
     beta = {**machine, "dataset": "world", "pairs": "world_six", "seeds": [1, 2, 3]}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}

@@ -4,12 +4,12 @@ import json
 import os
 import select
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 
 import pytest
 from dvc_project import project_of_stages
+from shell import until
 
 from pipeline_lib.ahead import Ahead
 from pipeline_lib.progress import ready_stages
@@ -102,14 +102,6 @@ def run_of_dvc():
         finally:  # or a test that fails would wait for the process
             process.kill()
             os.close(alive)
-
-
-def until(condition):
-    deadline = time.monotonic() + 60
-    while not (found := condition()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert found
-    return found
 
 
 def request(stage, *ready):
@@ -278,10 +270,9 @@ def test_under_dvc_a_training_begins_before_its_turn_but_not_before_its_inputs(
     tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    environment = project_of_stages(tmp_path, GRAPH, pairs=STAGE, train=STAGE)
+    repro = project_of_stages(tmp_path, GRAPH, pairs=STAGE, train=STAGE)
     resolve(tmp_path, a="f64", b="f64")
-    command = [sys.executable, "-m", "dvc", "repro"]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    run = repro()
     assert run.returncode == 0, run.stderr
     log = (tmp_path / "log.txt").read_text().splitlines()
     own = [line for line in log if len(line.split()) == 2]

@@ -2,14 +2,11 @@
 
 import hashlib
 import math
-import os
-import subprocess
-import sys
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 import torch
+from shell import python
 from torch import nn
 from torch.nn import functional as F
 
@@ -17,7 +14,6 @@ from pipeline_lib import arithmetic as exact
 from pipeline_lib.arithmetic import Exact
 from pipeline_lib.arithmetic import arithmetic as in_precision
 
-ROOT = Path(__file__).resolve().parent.parent
 KERNELS = {
     "as it is": {},
     "avx2": {
@@ -203,10 +199,7 @@ with torch.inference_mode(), Exact():
     torch.matmul(x, x[0]).sum()
 print(sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
 """
-    found = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True
-    )
-    assert found.stdout.strip() == "[]", found.stderr
+    assert python(program).stdout.strip() == "[]"
 
 
 def test_another_type_raises():
@@ -251,12 +244,9 @@ def history():
 @pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("kernels", KERNELS)
 def test_weights_are_equal_under_other_kernels_and_threads(kernels, threads):
-    environment = {**os.environ, **KERNELS[kernels], "OMP_NUM_THREADS": threads}
-    run = subprocess.run(
-        [sys.executable, "-c", "from tests.test_arithmetic import history; print(history())"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert run.stdout.strip() == history()
+    code = "from test_arithmetic import history; print(history())"
+    printed = python(code, tests=True, **KERNELS[kernels], OMP_NUM_THREADS=threads).stdout
+    assert printed.strip() == history()
 
 
 def test_square_roots_are_rounded_correctly():

@@ -16,12 +16,11 @@ from pathlib import Path
 import pytest
 import tiny_study
 from dvc.utils.serialize import modify_yaml
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 from shell import run
 
 from benchmarks.faults import RECOVERY
 
-ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 PROGRAMS = ("uv ", "dvc ", "python ", "pip ", "git ", "cd ", "polyview ")
 
@@ -71,7 +70,7 @@ GROUPS = sorted(command for command in SHOWN if command.startswith("uv sync --gr
 def project(tmp_path_factory):
     """Return a git repository with the stand-in for two studies, the data of world at hand."""
     folder = tmp_path_factory.mktemp("project")
-    graph = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))
+    graph = read_yaml(ROOT / "dvc.yaml")
     for study in (".", "studies/flickr8k"):
         home = folder / study
         (home / ".dvc").mkdir(parents=True, exist_ok=True)
@@ -113,7 +112,7 @@ def world(project):
 
 
 def values(folder, name="params.yaml"):
-    return YAML(typ="safe").load((folder / name).read_text(encoding="utf-8"))
+    return read_yaml(folder / name)
 
 
 def changed_lines(folder):

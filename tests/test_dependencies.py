@@ -1,13 +1,12 @@
 """A fresh machine gets the packages of today, and needs no optional one."""
 
-import subprocess
-import sys
 import tomllib
 
 import dependencies
 import pytest
 from graph import ROOT
 from packaging.utils import canonicalize_name
+from shell import python
 
 DIRECT = dependencies.requirements()
 FOUND = dependencies.closure(DIRECT)
@@ -74,13 +73,9 @@ def test_all_modules_are_imported_without_an_optional_package(room):
     modules = [module for module in modules if module not in OF_GROUPS]
     main = {name for name, (_, group) in FOUND.items() if group == "main"}
     assert "hypothesis" not in main
-    command = [sys.executable, "-c", BARE, ",".join(main), ",".join(modules)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr[-2000:]
+    python(BARE, ",".join(main), ",".join(modules))
 
 
 def test_the_bare_environment_lacks_what_is_optional():
-    command = [sys.executable, "-c", BARE, "numpy", "pytest"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8")
-    assert "No module named 'pytest'" in done.stderr
+    assert "No module named 'pytest'" in python(BARE, "numpy", "pytest", fails=True).stderr
     assert canonicalize_name("pytest") in FOUND

@@ -27,11 +27,6 @@ def command(error, cls=EdgeCommand):
     return main
 
 
-@pytest.fixture
-def plain(monkeypatch):
-    monkeypatch.delenv("POLYVIEW_TRACEBACK")
-
-
 def pool_error():
     error = RuntimeError("a process that did part of the work was killed")
     error.__cause__ = BrokenProcessPool()
@@ -56,7 +51,7 @@ def pool_error():
         (RuntimeError("shapes"), FAULT, "RuntimeError: shapes"),
     ],
 )  # fmt: skip
-def test_an_error_is_a_message_and_an_exit_code(plain, error, code, said):
+def test_an_error_is_a_message_and_an_exit_code(as_a_user, error, code, said):
     result = CliRunner().invoke(command(error))
     assert (result.exit_code, isinstance(result.exception, SystemExit)) == (code, True)
     assert said in result.output
@@ -78,7 +73,7 @@ def test_a_traceback_comes_back_on_demand(monkeypatch, asked):
     assert isinstance(result.exception, ContractError)
 
 
-def test_commands_of_a_group_end_at_its_edge(plain):
+def test_commands_of_a_group_end_at_its_edge(as_a_user):
     @click.group(cls=EdgeGroup)
     def group():
         pass
@@ -91,7 +86,7 @@ def test_commands_of_a_group_end_at_its_edge(plain):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_has_the_edge(stage, tmp_path, plain, monkeypatch):
+def test_every_stage_has_the_edge(stage, tmp_path, as_a_user, monkeypatch):
     """Nothing that a stage reads is there: it says what, and how to get it."""
     monkeypatch.chdir(tmp_path)
     name = ["nothing_is_called_so"] if "foreach" in STAGES[stage] else []
@@ -103,7 +98,7 @@ def test_every_stage_has_the_edge(stage, tmp_path, plain, monkeypatch):
     assert result.output.startswith("error: params.yaml: not found")
 
 
-def test_as_a_process_it_prints_to_stderr_alone(tmp_path, plain):
+def test_as_a_process_it_prints_to_stderr_alone(tmp_path, as_a_user):
     stage = [sys.executable, "-m", "stages.lexicon", "x"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

@@ -4,8 +4,7 @@ import json
 import shutil
 
 import pytest
-from graph import ROOT
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 
 from benchmarks.evidence import Evidence, bars_in, stages_in
 from benchmarks.faults import RECOVERY, Tally, intervals, small_world, table
@@ -67,7 +66,7 @@ def test_one_broken_promise_fails_the_campaign():
 
 
 def test_the_small_study_is_one(tmp_path):
-    params = small_world(YAML(typ="safe").load(ROOT / "params.yaml"))
+    params = small_world(read_yaml(ROOT / "params.yaml"))
     (tmp_path / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     shutil.copy(ROOT / "papers.yaml", tmp_path)
     settings = load_settings(tmp_path / "params.yaml")

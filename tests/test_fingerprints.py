@@ -1,12 +1,11 @@
 """Stages depend on what their modules do: on each module, and on nothing that does nothing."""
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 from click.testing import CliRunner
 from graph import ROOT, STAGES
+from shell import python
 
 from pipeline_lib.fingerprints import fingerprints
 from stages.resolve import main as resolve
@@ -138,12 +137,9 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
         f"import sys, stages.{name}\n"
         "print(*(m.__file__ for n, m in sys.modules.items() if n.startswith('pipeline_lib.')))"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
     imported = {
         path.removeprefix(f"{ROOT}/")
-        for path in printed.split()
+        for path in python(program).stdout.split()
         if not path.endswith("__init__.py")
     }
     # study.py imports the form of every section of params.yaml, of whatever stage it is.

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ import pytest
 import tiny
 import torch
 from graph import ROOT
+from shell import python
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu, gpu_speeds
@@ -145,9 +145,7 @@ def run_with(packages, then):
         if refused >= {re.sub("[_.]", "-", name.lower()) for name in distributions}
     }
     assert {"dvc", "efficientnet_lite_pytorch", "gensim", "openvino"} <= modules
-    code = WITHOUT.format(blocked=sorted(modules), then=then)
-    command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, text=True, capture_output=True)
+    python(WITHOUT.format(blocked=sorted(modules), then=then))
 
 
 @pytest.mark.parametrize("packages", [COMMON, CNN, TRAINING], ids=["common", "cnn", "training"])
@@ -163,8 +161,7 @@ from benchmarks.gpu_speeds import measurements, torch
 for number in {[*of_each_kind.values()]}:
     measurements(SMALL, ["f32"])[number].run(torch.device("cpu"), SMALL, 0.01)
 """
-    done = run_with(packages, then)
-    assert done.returncode == 0, done.stderr
+    run_with(packages, then)
 
 
 def test_the_tests_need_the_packages_that_are_named_and_no_other():
@@ -173,8 +170,7 @@ import pytest
 files = {gpu.test_files()!r}
 sys.exit(pytest.main(["-m", "gpu", "--collect-only", "-q", "-p", "no:cacheprovider", *files]))
 """
-    done = run_with(TEST_PACKAGES, then)
-    assert done.returncode == 0, done.stdout
+    run_with(TEST_PACKAGES, then)
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch):
@@ -250,8 +246,7 @@ report = gpu.Report(Path({str(tmp_path / "gpu.json")!r}), {{}}, time.monotonic()
 gpu.stop_in(0.2, report)
 time.sleep(3600)
 """
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, timeout=300, capture_output=True)
-    assert done.returncode == 1
+    assert python(code, timeout=300, fails=True).returncode == 1
     found = json.loads((tmp_path / "gpu.json").read_text("utf-8"))
     assert found["not_measured"][0]["name"] == "the rest"
     assert not found["complete"]

@@ -4,7 +4,7 @@ import importlib.util
 import re
 
 import pytest
-from graph import ROOT, STAGES, room_number
+from graph import ROOT, STAGES, read_yaml, room_number
 from ruamel.yaml import YAML
 
 from pipeline_lib.fingerprints import imported_files
@@ -88,13 +88,12 @@ def test_every_study_has_the_one_graph(study):
 
 @pytest.mark.parametrize("study", [".", "studies/flickr8k", "studies/multi30k"])
 def test_locks_know_no_stage_of_the_past(study):
-    read = YAML(typ="safe").load
-    params = read((ROOT / study / "params.yaml").read_text(encoding="utf-8"))
+    params = read_yaml(ROOT / study / "params.yaml")
     current = {name for name, block in STAGES.items() if "foreach" not in block}
     for name, block in STAGES.items():
         if "foreach" in block:
             current |= {f"{name}@{key}" for key in params[block["foreach"][2:-1]]}
-    locked = read((ROOT / study / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    locked = read_yaml(ROOT / study / "dvc.lock")["stages"]
     # DVC leaves their entries, and reads and writes them all with every stage that it runs.
     assert set(locked) <= current
 

@@ -1,8 +1,6 @@
 """Under DVC each stage says how far the run is, and one that fails leaves the last metrics."""
 
 import shutil
-import subprocess
-import sys
 
 import pytest
 from dvc_project import project_of_stages
@@ -37,12 +35,11 @@ stages:
 def project(tmp_path, monkeypatch):
     """Return a function that runs DVC on two stages; it returns the exit code and our lines."""
     monkeypatch.chdir(tmp_path)
-    environment = project_of_stages(tmp_path, GRAPH, score=STAGE)
+    run_dvc = project_of_stages(tmp_path, GRAPH, score=STAGE)
 
     def repro(*options, asked="all"):
         (tmp_path / "asked.txt").write_text(asked)
-        command = [sys.executable, "-m", "dvc", "repro", *options]
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        run = run_dvc(*options)
         lines = run.stderr.splitlines()
         return run.returncode, [line for line in lines if line.startswith("stage ")]
 

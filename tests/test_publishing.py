@@ -11,6 +11,7 @@ from dvc.exceptions import DvcException
 from dvc.repo import Repo
 from graph import ROOT
 from ruamel.yaml import YAML
+from shell import python
 
 from pipeline_lib.publishing import publish, resume_folder
 
@@ -152,8 +153,7 @@ def test_work_is_kept_unless_the_code_of_the_stage_does_something_else(checkout,
 
 def _folder_in(checkout):
     code = "from pipeline_lib.publishing import resume_folder; print(resume_folder('train@a', 1))"
-    run = [sys.executable, "-c", code]
-    return subprocess.run(run, cwd=checkout, capture_output=True, text=True, check=True).stdout
+    return python(code, folder=checkout).stdout
 
 
 # Under DVC

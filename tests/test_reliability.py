@@ -13,7 +13,7 @@ import pytest
 import tiny
 import torch
 from graph import ROOT
-from ruamel.yaml import YAML
+from own_study import change, photo, rewrite
 from safetensors.torch import save_file
 
 from benchmarks import bad_cases
@@ -27,7 +27,6 @@ from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.checkpoints import load_checkpoint
 from pipeline_lib.training.doubts import doubts
-from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.fitting import fit
 
 PAGE = (ROOT / "docs/reliability.md").read_text(encoding="utf-8")
@@ -52,24 +51,6 @@ def folder(made, tmp_path, monkeypatch):
     shutil.copytree(made / "photos", study / "data/raw/mine/images")
     monkeypatch.chdir(study)
     return study
-
-
-def change(*keys, to):
-    content = node = YAML(typ="safe").load(Path("params.yaml"))
-    for key in keys[:-1]:
-        node = node[key]
-    node[keys[-1]] = to
-    with open("params.yaml", "w") as file:
-        YAML().dump(content, file)
-
-
-def rewrite(*changes):
-    path = Path("data/raw/mine/captions.tsv")
-    text = path.read_text()
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    path.write_text(text)
 
 
 def study(*makes):
@@ -133,10 +114,7 @@ def too_much(folder):
 def not_a_number(folder):
     recipe = tiny.recipe(learning_rate=1e38, caption_caption_probability=0)
     learner = tiny.learner(recipe)
-    train = build_examples(
-        tiny.pairs(), "train", tiny.features(), learner.space.vocabulary, recipe, None
-    )
-    fit(learner, train, lambda space: {"recall_sum": 0.0}, 1, folder, "test")
+    fit(learner, tiny.examples(learner), lambda space: {"recall_sum": 0.0}, 1, folder, "test")
 
 
 def doubtful(history, **changes):
@@ -144,16 +122,11 @@ def doubtful(history, **changes):
 
     def run(folder):
         recipe = tiny.recipe(**changes)
-        vocabulary = build_vocabulary(tiny.pairs(), recipe)
-        val = build_examples(tiny.pairs(), "val", tiny.features(), vocabulary, recipe, None)
+        val = tiny.examples(tiny.learner(recipe), "val")
         base = {"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}
         warn("; ".join(doubts([base | history], recipe, val)))
 
     return run
-
-
-def photo(name):
-    return Path("data/raw/mine/images") / name
 
 
 KADAR = "recipes.kadar_en"
@@ -197,7 +170,7 @@ INPUTS = {
         partial(change, "extractors", "mine_lite0", "dataset", to="more"),
     ),
     "the same photo in training and test": study(
-        lambda: shutil.copy(photo(own_study.NAMES[0]), photo(own_study.NAMES[39]))
+        lambda: shutil.copy(photo(0), photo(39))
     ),
     "an image path out of the folder": table(image="../a.jpg"),
     "a column twice": partial(bad_cases._read_raw, "\t".join(
@@ -237,7 +210,7 @@ INPUTS = {
     ),
     "a study that is there already": lambda _: _as_a_user("new", "mine", *GIVEN),
     "an `--index` that is none": lambda folder: _as_a_user(
-        "search", _saved(folder), photo("").parent, "dog", "--index", "dvc.yaml"
+        "search", _saved(folder), photo(0).parent, "dog", "--index", "dvc.yaml"
     ),
     "no home folder for the index": lambda folder: default_index(folder, folder),
     "a table to embed without its columns": lambda folder: [

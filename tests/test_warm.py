@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from graph import ROOT
+from shell import until
 
-ROOT = Path(__file__).resolve().parent.parent
 STAGE = """
 import os, sys, time
 here = os.getcwd() == os.environ["PWD_EXPECTED"]
@@ -70,7 +70,7 @@ def test_stages_have_the_libraries_and_all_their_arguments_and_codes(project):
 def test_the_server_ends_with_dvc(project):
     process = start(project, "0")
     lines(process)
-    assert until(lambda: not served(process.pid))
+    until(lambda: not served(process.pid))
 
 
 def test_a_stage_that_is_killed_takes_its_child_along(project):
@@ -80,7 +80,7 @@ def test_a_stage_that_is_killed_takes_its_child_along(project):
     others = session(process.pid) - {process.pid}
     (client,) = (p for p in others if command(p)[-2:] == ["wait", ""])
     os.kill(client, signal.SIGKILL)
-    assert until(lambda: not alive(child))
+    until(lambda: not alive(child))
     assert process.communicate(timeout=300)[0] in ("code -9\n", "code 137\n")  # with a shell
 
 
@@ -92,13 +92,6 @@ def test_without_dvc_a_stage_is_a_module_like_any_other(project):
         cwd=project, env=environment, text=True, capture_output=True, check=True,
     )  # fmt: skip
     assert run.stdout == "ran ['0'] True False\n"
-
-
-def until(condition):
-    deadline = time.monotonic() + 300
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return condition()
 
 
 def command(process):

@@ -6,7 +6,7 @@ import pandas as pd
 from pipeline_lib.contract.features import Features
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.settings.recipes import make_recipe, recipe_form
-from pipeline_lib.training.examples import build_vocabulary
+from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.preparation import new_learner
 
 COMMON = {
@@ -147,6 +147,18 @@ def space(*arguments, **options):
     return learner(*arguments, **options).space.eval()
 
 
+def model(objective="alternating", **changes):
+    """Return the joint space of a recipe of the objective."""
+    return space(recipe(objective, **changes), seed=3)
+
+
+def examples(learner, split="train", captions=None):
+    """Return what the learner is trained on, or validated with, of these captions."""
+    captions = pairs() if captions is None else captions
+    words, chosen = learner.space.vocabulary, learner.recipe
+    return build_examples(captions, split, features(), words, chosen, lexicon())
+
+
 def features(seed=0):
     ids = np.array([f"tiny:{number}" for number in range(IMAGES)], object)
     vectors = np.random.default_rng(seed).normal(size=(IMAGES, 10)).astype(np.float32)
@@ -216,3 +228,9 @@ PREPROCESSING = Preprocessing.model_validate(
         },
     }
 )
+
+
+def extractor(**changes):
+    """Return settings of a small network on small crops."""
+    small = {"transform": "center", "resize": 40, "crop": 32, "batch_size": 4}
+    return PREPROCESSING.extractor.model_copy(update=small | changes)

@@ -4,7 +4,6 @@ import pandas as pd
 import tiny
 
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
-from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.objectives import build_objective
 
 
@@ -37,10 +36,8 @@ def prepare(*arguments, **changes):
 def prepare_learner(objective, pairs=None, vectors=None, **changes):
     """Return a model behind its recipe, as :func:`prepare` does."""
     recipe = tiny.recipe(objective, **changes)
-    pairs = tiny.pairs() if pairs is None else pairs
     learner = tiny.learner(recipe, 1, pairs, vectors=vectors).eval()
-    words = learner.space.vocabulary
-    examples = build_examples(pairs, "train", tiny.features(), words, recipe, tiny.lexicon())
+    examples = tiny.examples(learner, captions=pairs)
     return learner, examples, build_objective(learner, examples, 1)
 
 

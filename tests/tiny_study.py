@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 import tiny
 from click.testing import CliRunner
-from graph import ROOT
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 
 from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.tables import write_images, write_pairs
@@ -21,19 +20,27 @@ KEYS |= {"batch_size": 4, "max_epochs": 40, "validate_every_updates": 5}
 
 def make(folder):
     """Write the parameters of the study, and all that the stage reads."""
-    params = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    row = {**params["recipes"][NAME], **KEYS}
-    params["recipes"] = {NAME: row}
-    for section in ("pseudopairs", "rerankings", "translated_queries", "comparisons", "claims"):
-        params[section] = {}
+    row = recipe_of_world(NAME) | KEYS
+    begin(folder, **{NAME: row})
+    write_pairs(tiny.pairs(), folder / f"data/pairs/{row['pairs']}.parquet")
+    write_features(tiny.features(), folder / f"data/features/{row['features']}.h5")
+    split_images(folder)
+
+
+def recipe_of_world(name):
+    return read_yaml(ROOT / "params.yaml")["recipes"][name]
+
+
+def begin(folder, **recipes):
+    """Write world's parameters, of these recipes alone, and the files that stand for no input."""
+    params = read_yaml(ROOT / "params.yaml")
+    of_others = ("pseudopairs", "rerankings", "translated_queries", "comparisons", "claims")
+    params |= {"recipes": recipes} | {section: {} for section in of_others}
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML
     shutil.copy(ROOT / "papers.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         CliRunner().invoke(nothing, [], catch_exceptions=False)
-    write_pairs(tiny.pairs(), folder / f"data/pairs/{row['pairs']}.parquet")
-    write_features(tiny.features(), folder / f"data/features/{row['features']}.h5")
-    split_images(folder)
 
 
 def split_images(folder, **splits):

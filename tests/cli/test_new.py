@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from dvc.utils.hydra import apply_overrides
+from own_study import NAMES, SPLITS
 from PIL import Image
 from raw_corpora import write_flickr8k
 from study import ROOT
@@ -20,14 +21,12 @@ from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.settings.study import load_settings
 
-NAMES = [f"{number:02}.jpg" for number in range(40)]
-SPLITS = dict(zip(NAMES, ["train"] * 30 + ["val"] * 5 + ["test"] * 5, strict=True))
 SHORT = [(name, language, f"{language} {name}") for name in NAMES for language in ("en", "de")]
 COMPLETE = ["image", "split", "language", "annotation", "position", "text", "translation_of"]
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(tmp_path, monkeypatch, as_a_user):
     """Return a checkout's root, in which the command runs, with 40 photos beside it."""
     (tmp_path / "photos").mkdir()
     for number, name in enumerate(NAMES):
@@ -38,7 +37,6 @@ def root(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, home)
     shutil.copytree(ROOT / ".dvc/plots", home / ".dvc/plots")
     monkeypatch.chdir(home)
-    monkeypatch.delenv("POLYVIEW_TRACEBACK")
     return home
 
 

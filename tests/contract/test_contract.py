@@ -4,6 +4,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from pipeline_lib.contract.features import Features, empty_features, read_features, write_features
 from pipeline_lib.contract.hdf5 import text_of
@@ -67,11 +68,8 @@ def test_all_problems_of_a_table_are_listed_at_once(tmp_path):
         text=["cafe\u0301", "ok"],
         tokens=[[], ["ok"]],
     )
-    with pytest.raises(ContractError) as error:
+    with refused("4 problem(s)", "repeated", "annotation", "NFC", "no token", "'same'"):
         write_captions(broken, tmp_path / "captions.parquet")
-    message = str(error.value)
-    for part in ("4 problem(s)", "repeated", "annotation", "NFC", "no token", "'same'"):
-        assert part in message
     assert not list(tmp_path.iterdir())
 
 

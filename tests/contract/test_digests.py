@@ -1,7 +1,6 @@
 """Artefacts carry their digest: no changed byte of one passes, and none without it."""
 
 import subprocess
-import sys
 
 import h5py
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from shell import python
 
 from pipeline_lib.contract.digests import NO_DIGEST, check_sums, seal, write_sums
 from pipeline_lib.contract.features import Features, read_features, write_features
@@ -113,12 +113,8 @@ def test_libhdf5_never_sees_a_file_from_which_it_does_not_return(tmp_path):
     first = content.index(b"GCOL") + 16
     content[first : first + 16] = bytes(16)
     (tmp_path / "f").write_bytes(content)
-    ended = subprocess.run(  # in a process that can be killed: libhdf5 reacts to no other signal
-        [sys.executable, "-c", READS, tmp_path / "f"],
-        timeout=120,
-        capture_output=True,
-        text=True,
-    )
+    # In a process that can be killed: libhdf5 reacts to no other signal.
+    ended = python(READS, tmp_path / "f", fails=True, timeout=120)
     assert "with a digest, found a file without one" in ended.stderr
 
 

@@ -30,6 +30,10 @@ from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS
 
 ALL_SPLITS = [split.name for split in multi30k.SPLITS]
+MULTI30K = {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}
+BY_ITS_COLUMN = {"split_column": "flickr8k_split"}
+FLICKR8K = {"languages": ["en", "zh", "ja", "de", "fr", "cs"], **BY_ITS_COLUMN}
+COCO = {"languages": ["en", "ja", "zh"], "japanese": "stair", "splits": "karpathy"}
 
 
 KARPATHY = [
@@ -66,9 +70,6 @@ def write_coco(raw: Path) -> Path:
         write_json(raw / f"stair_captions_v1.2_{part}.json", annotations(numbers, "STAIR"))
     write_json(raw / "yjcaptions26k_clean.json", annotations([57870], "YJ"))
     lists = {"train": [(391895, "val")], "val": [(60623, "val")], "test": [(57870, "train")]}
-    for split, listed in lists.items():
-        names = [coco_name(*image) for image in listed]
-        (raw / f"coco-cn_{split}.txt").write_text("\n".join(names))  # without a last newline
     written = [f"{coco_name(*lists[split][0])}#0\t{split} 手写" for split in lists]
     written.append(f"{coco_name(57870, 'train')}#1\ttest 第二")
     write_lines(raw / "imageid.human-written-caption.txt", written)
@@ -147,17 +148,9 @@ def write_bitext(folder: Path) -> Path:
 
 SYNTHETIC = [
     ("table", write_table, {}),
-    ("multi30k", write_multi30k, {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}),
-    (
-        "flickr8k",
-        write_flickr8k,
-        {"languages": ["en", "zh", "ja", "de", "fr", "cs"], "split_column": "flickr8k_split"},
-    ),
-    (
-        "coco",
-        write_coco,
-        {"languages": ["en", "ja", "zh"], "japanese": "stair", "splits": "karpathy"},
-    ),
+    ("multi30k", write_multi30k, MULTI30K),
+    ("flickr8k", write_flickr8k, FLICKR8K),
+    ("coco", write_coco, COCO),
     ("bitext", write_bitext, {"languages": ["en", "de", "fr"]}),
 ]
 
@@ -325,9 +318,7 @@ def test_a_line_ends_at_a_newline_only(tmp_path):
 
 
 def test_multi30k_reads_both_tasks_and_all_test_sets(tmp_path):
-    corpus = READERS["multi30k"](
-        write_multi30k(tmp_path), "m", languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS
-    )
+    corpus = READERS["multi30k"](write_multi30k(tmp_path), "m", **MULTI30K)
     counts = sizes(corpus)
     assert counts[("train", "en", "caption")] == counts[("train", "de", "caption")] == 15
     assert counts[("test", "cs", "translation")] == 1
@@ -369,7 +360,7 @@ def test_multi30k_lists_every_problem_with_its_file(tmp_path):
     write_lines(two / "image_splits" / "val_images.txt", ["22.jpg", "21.jpg"])
     write_lines(one / "raw" / "train.cs", [])
     assert_lists(
-        failure("multi30k", raw, languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS),
+        failure("multi30k", raw, **MULTI30K),
         "train.1.en: expected 3 lines, one per image of",
         "val.1.de:2: expected UTF-8, found byte 0xff",
         "test_2016.3.de: expected this file (or test_2016.3.de.gz), found none",
@@ -409,12 +400,7 @@ def test_multi30k_validation_that_cannot_be_divided_is_named(tmp_path):
 
 
 def test_flickr8k_joins_both_data_sets_by_photo(tmp_path):
-    corpus = READERS["flickr8k"](
-        write_flickr8k(tmp_path),
-        "f",
-        languages=["en", "zh", "ja", "de", "fr", "cs"],
-        split_column="flickr8k_split",
-    )
+    corpus = READERS["flickr8k"](write_flickr8k(tmp_path), "f", **FLICKR8K)
     images = corpus.images.set_index("image_id")
     assert images["split"].to_dict() == {
         "flickr:11": "train",
@@ -439,14 +425,13 @@ def test_flickr8k_joins_both_data_sets_by_photo(tmp_path):
 
 def test_flickr8k_finds_sources_by_number_or_by_letters(tmp_path):
     raw = write_flickr8k(tmp_path)
-    options = {"split_column": "flickr8k_split"}
     languages = ["de", "ja", "en", "zh", "fr"]
-    named = sources(READERS["flickr8k"](raw, "f", languages=languages, **options))
+    named = sources(READERS["flickr8k"](raw, "f", languages=languages, **BY_ITS_COLUMN))
     assert named["f/21/zh/translation/3"] == named["f/21/ja/machine/3"] == "f/21/en/caption/3"
     assert named["f/11/de/translation/0"] == named["f/11/fr/translation/0"] == "f/11/en/caption/4"
     assert "f/21/de/translation/0" not in named  # no English caption has the letters
     assert "f/12/de/translation/0" not in named  # no English caption at all
-    alone = READERS["flickr8k"](raw, "f", languages=["fr", "ja"], **options)
+    alone = READERS["flickr8k"](raw, "f", languages=["fr", "ja"], **BY_ITS_COLUMN)
     assert not sources(alone)
     assert len(alone.captions) == 4 + 15
 
@@ -474,7 +459,7 @@ def test_flickr8k_lists_every_problem_with_its_file_and_line(tmp_path):
     (folder / "captions" / "ja.machine_translation.tsv").unlink()
     (raw / "multi30k" / "data" / "task1" / "raw" / "val.fr").unlink()
     assert_lists(
-        failure("flickr8k", raw, languages=["en", "zh", "ja", "fr"], split_column="flickr8k_split"),
+        failure("flickr8k", raw, languages=["en", "zh", "ja", "fr"], **BY_ITS_COLUMN),
         "images.csv:6: expected one of 'train', 'val', 'test', '', found 'dev'",
         "images.csv:7: expected each photo once, found '11'",
         "en.human.tsv:17: expected a photo of images.csv, found '99'",
@@ -492,9 +477,8 @@ def test_flickr8k_lists_every_problem_with_its_file_and_line(tmp_path):
 
 
 def test_coco_follows_karpathy_and_adds_restval_to_train(tmp_path):
-    corpus = READERS["coco"](
-        write_coco(tmp_path), "c", languages=["en"], japanese="none", splits="karpathy"
-    )
+    english = COCO | {"languages": ["en"], "japanese": "none"}
+    corpus = READERS["coco"](write_coco(tmp_path), "c", **english)
     assert corpus.images.set_index("image_id")["split"].to_dict() == {
         "coco:391895": "test",
         "coco:57870": "train",
@@ -508,9 +492,8 @@ def test_coco_follows_karpathy_and_adds_restval_to_train(tmp_path):
 
 @pytest.mark.parametrize(("japanese", "count"), [("stair", 20), ("yj", 5)])
 def test_coco_numbers_japanese_captions_by_id_not_by_place(tmp_path, japanese, count):
-    corpus = READERS["coco"](
-        write_coco(tmp_path), "c", languages=["ja"], japanese=japanese, splits="karpathy"
-    )
+    own = COCO | {"languages": ["ja"], "japanese": japanese}
+    corpus = READERS["coco"](write_coco(tmp_path), "c", **own)
     assert len(corpus.captions) == count
     assert len(corpus.images) == count / 5
     assert texts(corpus, image_id="coco:57870") == [
@@ -518,44 +501,15 @@ def test_coco_numbers_japanese_captions_by_id_not_by_place(tmp_path, japanese, c
     ]
 
 
-@pytest.mark.parametrize(
-    ("splits", "expected"),
-    [
-        ("karpathy", {"coco:391895": "test", "coco:60623": "train", "coco:57870": "train"}),
-        ("coco_cn", {"coco:391895": "train", "coco:60623": "val", "coco:57870": "test"}),
-    ],
-)
-def test_coco_cn_follows_the_splits_asked_for(tmp_path, splits, expected):
+def test_chinese_captions_of_coco_are_those_of_coco_cn(tmp_path):
     raw = write_coco(tmp_path)
-    corpus = READERS["coco"](raw, "c", languages=["zh"], japanese="none", splits=splits)
+    corpus = READERS["coco"](raw, "c", languages=["zh"], japanese="none", splits="karpathy")
+    expected = {"coco:391895": "test", "coco:60623": "train", "coco:57870": "train"}
     assert corpus.images.set_index("image_id")["split"].to_dict() == expected
     assert texts(corpus, image_id="coco:57870", annotation="caption") == ["test 手写", "test 第二"]
     translated = texts(corpus, annotation="translation")
     assert translated == [f"翻译 {i}" for i in range(5)]
     assert not sources(corpus)
-
-
-def test_coco_cn_splits_restrict_the_other_languages_to_its_images(tmp_path):
-    corpus = READERS["coco"](
-        write_coco(tmp_path),
-        "c",
-        languages=["en", "ja", "zh"],
-        japanese="stair",
-        splits="coco_cn",
-    )
-    assert "coco:184613" not in set(corpus.images["image_id"])
-    assert sizes(corpus) == {
-        ("test", "en", "caption"): 5,
-        ("test", "ja", "caption"): 5,
-        ("test", "zh", "caption"): 2,
-        ("test", "zh", "translation"): 5,
-        ("train", "en", "caption"): 5,
-        ("train", "ja", "caption"): 5,
-        ("train", "zh", "caption"): 1,
-        ("val", "en", "caption"): 6,
-        ("val", "ja", "caption"): 5,
-        ("val", "zh", "caption"): 1,
-    }
 
 
 def write_coco_in_three_languages(raw: Path) -> tuple[Path, list[str]]:
@@ -634,9 +588,8 @@ def test_coco_lists_every_problem_with_its_place(tmp_path):
         file.write("COCO_val2014_000000391895 无编号\nCOCO_val2014_000000000404#0\t无图\n")
         file.write(f"{coco_name(391895, 'val')}#0\t重复\n")
     (raw / "imageid.manually-translated-caption.txt").unlink()
-    (raw / "coco-cn_val.txt").write_text(f"{coco_name(391895, 'val')}\nnonsense\n")
     assert_lists(
-        failure("coco", raw, languages=["en", "ja", "zh"], japanese="stair", splits="coco_cn"),
+        failure("coco", raw, **COCO),
         "dataset_coco.json:images[0]: expected one of train, restval, val, test, found 'dev'",
         "dataset_coco.json:images[1].sentences[2].raw: expected a caption, found no text",
         "dataset_coco.json:images[4]: expected each image once, found 184613",
@@ -649,8 +602,6 @@ def test_coco_lists_every_problem_with_its_place(tmp_path):
         "caption.txt:6: expected the id of an image of dataset_coco.json, found '404'",
         "caption.txt:7: expected each number once per image",
         "imageid.manually-translated-caption.txt: expected this file",
-        "coco-cn_val.txt:1: expected each image in one split, once",
-        "coco-cn_val.txt:2: expected an image such as COCO_val2014_000000391895",
     )
 
 
@@ -665,19 +616,12 @@ def test_coco_needs_to_know_which_japanese(tmp_path):
 
 @pytest.fixture(scope="module")
 def multi30k(real_data) -> Corpus:
-    return READERS["multi30k"](
-        real_data / "multi30k", "m", languages=["en", "de", "fr", "cs"], splits=ALL_SPLITS
-    )
+    return READERS["multi30k"](real_data / "multi30k", "m", **MULTI30K)
 
 
 @pytest.fixture(scope="module")
 def flickr8k(real_data) -> Corpus:
-    return READERS["flickr8k"](
-        real_data,
-        "f",
-        languages=["en", "zh", "ja", "de", "fr", "cs"],
-        split_column="flickr8k_split",
-    )
+    return READERS["flickr8k"](real_data, "f", **FLICKR8K)
 
 
 @pytest.mark.real_data

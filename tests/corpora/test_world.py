@@ -14,8 +14,8 @@ import jieba
 import numpy as np
 import pytest
 from PIL import Image
+from refusals import refused
 
-from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.corpora.table import read_captions_table
 from pipeline_lib.corpora.world.concepts import ACTORS, PLACES, THINGS
 from pipeline_lib.corpora.world.generate import generate
@@ -593,17 +593,10 @@ def test_pairs_and_parallel_text_are_left_out_on_request_and_all_else_stays(worl
 
 
 def test_every_bad_argument_is_named_at_once(tmp_path):
-    with pytest.raises(ContractError) as caught:
-        _generate(
-            tmp_path / "bad",
-            style="oil",
-            images={"train": 3, "val": 0},
-            graded_pairs=100,
-            parallel={"train": 9},
-        )
-    for part in (
+    counts = {"images": {"train": 3, "val": 0}, "graded_pairs": 100, "parallel": {"train": 9}}
+    with refused(
         "5 problem(s)", "'oil'", "of images for", "for ['train', 'val']", "for val, found 0",
         "multiple of 6 graded pairs, found 100", "for ['train']",
     ):  # fmt: skip
-        assert part in str(caught.value)
+        _generate(tmp_path / "bad", style="oil", **counts)
     assert not (tmp_path / "bad").exists()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.queries import QUERIES, read_queries, write_queries
@@ -201,10 +202,8 @@ def test_queries_round_trip_and_bad_ones_are_refused(tmp_path):
     assert len(read) == len(table)
     bad = table.assign(direction="sideways", rank=0)
     bad.loc[0, "right_id"] = ""
-    with pytest.raises(ContractError) as error:
+    with refused("4 problem", "a direction not in", "a rank below 1", "no right_id", "repeated"):
         write_queries(pd.concat([bad, bad.iloc[:1]]), tmp_path / "bad")
-    for part in ("4 problem", "a direction not in", "a rank below 1", "no right_id", "repeated"):
-        assert part in str(error.value)
     assert not (tmp_path / "bad").exists()
     with pytest.raises(ContractError, match="are missed, but name no wrong candidate"):
         write_queries(table.assign(rank=2, wrong_id=None), tmp_path / "bad")

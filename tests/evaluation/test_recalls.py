@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.retrieval.recalls import (
@@ -98,17 +99,14 @@ def test_perfect_embeddings_score_100_and_equal_input_gives_equal_json():
 
 def test_every_problem_of_a_pool_is_listed():
     vectors = np.eye(4)
-    with pytest.raises(ContractError) as caught:
-        retrieval_ranks(vectors, ["a", "b", "b", "c"], vectors, ["a", "b", "x"])
-    text = str(caught.value)
-    for part in (
+    with refused(
         "4 problem",
         "one id per caption vector, found 3 for 4",
         "found 4 with 3 distinct",
         "not in the pool: x",
         "without a caption in the pool: c",
     ):
-        assert part in text
+        retrieval_ranks(vectors, ["a", "b", "b", "c"], vectors, ["a", "b", "x"])
 
 
 def test_an_empty_pool_is_refused():

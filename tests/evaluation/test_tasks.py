@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 from collections import Counter
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 import tiny
 from click.testing import CliRunner
 from clusters import two_nodes, use
-from graph import ROOT
+from graph import ROOT, read_yaml
 from ruamel.yaml import YAML
 
 from pipeline_lib.contract.features import empty_features, write_features
@@ -113,10 +112,7 @@ def test_a_space_that_is_right_scores_100_in_every_task():
 def test_reports_of_workers_are_those_of_one_process(monkeypatch):
     use(monkeypatch)
     expected = json.dumps(reports(run(seeds=(1, 2)), "tiny"))
-    with two_nodes() as (started, _):
-        from ray import cloudpickle
-
-        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    with two_nodes(__name__) as (started, _):
         use(monkeypatch, ADDRESS=started.address)
         monkeypatch.setattr(module, "_reporting", Elsewhere())
         assert json.dumps(reports(run(seeds=(1, 2)), "tiny")) == expected
@@ -279,7 +275,7 @@ def test_reports_are_rounded_json(tmp_path):
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """Make the folder of a study with one tiny recipe whose model, untrained, is there."""
-    content = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    content = read_yaml(ROOT / "params.yaml")
     made = run()
     row = made.recipe.model_dump() | {"paper": "kadar2019", "dataset": "world", "lexicon": "none"}
     row |= {"pairs": "world_six", "features": "world_lite0", "alignment_every_updates": "never"}

@@ -2,17 +2,17 @@
 
 import json
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 import tiny
 import torch
-from click.testing import CliRunner
+from graph import ROOT, read_yaml
+from lone_stage import run_stage
 from pydantic import TypeAdapter
-from ruamel.yaml import YAML
-from study import ROOT
+from refusals import refused
 
 from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.queries import read_queries
@@ -34,22 +34,6 @@ TRANSLATION = {
     "dataset": "toy", "source_language": "en", "annotation": "caption", "target_language": "de",
     "engine": "file", "model": "ready.tsv",
 }  # fmt: skip
-
-
-@dataclass
-class Evaluations:
-    retrieval: RetrievalEvaluation
-
-
-@dataclass
-class Study:
-    tried: object
-    evaluations: Evaluations
-    translations: dict
-    translated_queries: dict
-
-    def recipe(self, name):
-        return {"tried": self.tried}[name]
 
 
 def machine(captions):
@@ -79,10 +63,10 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
         model.save(Path(f"data/models/tried/seed-{seed}"), tiny.PREPROCESSING, {})
     chosen = TranslatedQueries(recipe="tried", features="tiny", translation="toy_de")
     translation = TypeAdapter(Translation).validate_python(TRANSLATION)
-    study = Study(recipe, Evaluations(RETRIEVAL), {"toy_de": translation}, {"en_to_de": chosen})
-    monkeypatch.setattr(stage, "load_settings", lambda: study)
-    result = CliRunner().invoke(stage.main, ["en_to_de"], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
+    sections = {"translations": {"toy_de": translation}, "translated_queries": {"en_to_de": chosen}}
+    evaluations = SimpleNamespace(retrieval=RETRIEVAL)
+    sections |= {"recipe": {"tried": recipe}.get, "evaluations": evaluations}
+    run_stage(stage, "en_to_de", monkeypatch, **sections)
     report = json.loads(Path("metrics/reports/translated_queries/en_to_de.json").read_text())
     assert (report["recipe"], report["source_language"], report["target_language"]) == (
         "tried", "en", "de",
@@ -112,7 +96,7 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
 
 
 def test_names_that_do_not_fit_are_refused(tmp_path):
-    content = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    content = read_yaml(ROOT / "params.yaml")
     right = content["translated_queries"]["world_en_to_de"]
     content["translated_queries"] = {
         "reads_english": {**right, "recipe": "kadar_en"},
@@ -122,16 +106,15 @@ def test_names_that_do_not_fit_are_refused(tmp_path):
     shutil.copy(ROOT / "papers.yaml", tmp_path)
     path = tmp_path / "params.yaml"
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(SettingsError) as error:
-        load_settings(path)
-    for text in (
+    with refused(
         "translated_queries.reads_english.recipe: kadar_en does not read de",
         "translated_queries.reads_both.recipe: expected a recipe that needs a translator, found "
         "kadar_en_de_translated_c2c, which reads en itself",
         "translated_queries.nobody.recipe: nothing is called 'none_such'",
         "translated_queries.nobody.features: nothing is called 'none_such'",
+        by=SettingsError,
     ):
-        assert text in str(error.value)
+        load_settings(path)
 
 
 def test_the_paper_translates_into_the_language_of_its_english_model():

@@ -18,6 +18,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 
+pytestmark = pytest.mark.usefixtures("as_a_user")
 SENTENCES = {
     "en": ["a red photo", "blue", "a zebra in white and a green photo", "photo"],
     "de": ["ein rot Foto", "blau", "ein Zebra, ein Foto", "weiß"],

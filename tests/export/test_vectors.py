@@ -17,6 +17,7 @@ from pipeline_lib.export import vectors
 from pipeline_lib.export.vectors import parts
 from pipeline_lib.models.embedder import Embedder
 
+pytestmark = pytest.mark.usefixtures("as_a_user")
 ROWS = [("1", "en", "a red photo"), ("2", "de", 'ein "grün" Foto'), ("3", "en", "blue, white")] * 5
 
 

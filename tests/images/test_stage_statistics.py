@@ -1,13 +1,12 @@
 """Features of all stages of a network, against torchvision's own way to them."""
 
 from copy import deepcopy
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
-from test_extraction import Settings
+from tiny import extractor
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from pipeline_lib.images.backbones import BACKBONES, STAGES, StageStatistics, feature_dim
@@ -21,9 +20,9 @@ MAPS = {
 """Named after the papers' figures: four groups of blocks; five pools."""
 
 
-SETTINGS = Settings(
-    transform="squash_mirror", crop=64, precision="f64", batch_size=2, layers=STAGES
-)
+def settings(**changes):
+    own = {"transform": "squash_mirror", "crop": 64, "precision": "f64", "layers": STAGES}
+    return extractor(**own | changes)
 
 
 def network_of(name: str) -> tuple[torch.nn.Module, StageStatistics]:
@@ -89,7 +88,7 @@ def test_every_precision_gives_them(tmp_path, precision, tolerance):
     noise = np.random.default_rng(0).integers(0, 256, (50, 70, 3), dtype=np.uint8)
     Image.fromarray(noise).save(tmp_path / "a.png")
     exact, other = (
-        PhotoEncoder(replace(SETTINGS, precision=each)).encode([tmp_path / "a.png"])
+        np.stack([*PhotoEncoder(settings(precision=each)).encode_each([tmp_path / "a.png"])])
         for each in ("f64", precision)
     )
     assert exact.shape == (1, 2 * feature_dim("efficientnet_lite0", STAGES))
@@ -97,7 +96,7 @@ def test_every_precision_gives_them(tmp_path, precision, tolerance):
 
 
 def test_windows_of_the_last_map_have_no_stages():
-    [problem] = crop_problems(replace(SETTINGS, transform="dense_ten_crop", resize=80))
+    [problem] = crop_problems(settings(transform="dense_ten_crop", resize=80))
     assert problem.startswith("layers: expected last, found stages")
     assert "Take another transform" in problem
-    assert not [*crop_problems(SETTINGS)]
+    assert not [*crop_problems(settings())]

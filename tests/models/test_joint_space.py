@@ -4,16 +4,12 @@ import pytest
 import tiny
 import torch
 from safetensors.torch import load_file, save_file
+from tiny import model
 from tiny_models import moved, named
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.joint_space import JointSpace
-
-
-def model(**changes):
-    return tiny.space(tiny.recipe(**changes), seed=3)
-
 
 IDS, LENGTHS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 5, 4]]), torch.tensor([3, 1, 4])
 

@@ -179,13 +179,16 @@ FORMULAS = {
 }
 
 
+def units(generator, dim, *counts):
+    """Draw unit vectors without a negative coordinate, so many of each side."""
+    drawn = [torch.randn(count, dim, generator=generator) for count in counts]
+    return [torch.nn.functional.normalize(side, dim=1).abs() for side in drawn]
+
+
 @pytest.mark.parametrize("name", SIMILARITIES)
 def test_similarities_and_their_gradients_are_their_formulas(name):
     generator = torch.Generator().manual_seed(2)
-    a, b = (
-        torch.nn.functional.normalize(torch.randn(n, 5, generator=generator), dim=1).abs()
-        for n in (3, 4)
-    )
+    a, b = units(generator, 5, 3, 4)
     weights = torch.randn(3, 4, generator=generator)
     results = []
     for similarity in (SIMILARITIES[name], FORMULAS[name]):
@@ -200,11 +203,7 @@ def test_similarities_and_their_gradients_are_their_formulas(name):
 
 @pytest.mark.parametrize("name", SIMILARITIES)
 def test_evaluation_ranks_as_training_scores(name):
-    generator = torch.Generator().manual_seed(5)
-    a, b = (
-        torch.nn.functional.normalize(torch.randn(n, 8, generator=generator), dim=1).abs()
-        for n in (20, 300)
-    )
+    a, b = units(torch.Generator().manual_seed(5), 8, 20, 300)
     trained = SIMILARITIES[name](a, b).argsort(dim=1)
     evaluated = torch.from_numpy(SCORES[name](a.numpy(), b.numpy())).argsort(dim=1)
     assert torch.equal(trained, evaluated)

@@ -9,8 +9,7 @@ import sys
 
 import pandas as pd
 import pytest
-from graph import ROOT
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 
 from pipeline_lib.reporting.curves import training_curves
 
@@ -31,7 +30,7 @@ def drawn(tmp_path_factory, curves):
     folder = tmp_path_factory.mktemp("plots")
     subprocess.run(["git", "init", "--quiet"], cwd=folder, check=True)
     shutil.copytree(ROOT / ".dvc/plots", folder / ".dvc/plots")
-    plots = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["plots"]
+    plots = read_yaml(ROOT / "dvc.yaml")["plots"]
     (folder / "dvc.yaml").write_text(json.dumps({"plots": plots}))
     results = folder / "metrics/results"
     results.mkdir(parents=True)

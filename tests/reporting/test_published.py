@@ -1,12 +1,10 @@
-from pathlib import Path
-
 import pandas as pd
 import pytest
+from graph import ROOT
 
 from pipeline_lib.reporting.published import COLUMNS, read_published
 from pipeline_lib.settings.study import load_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 STUDIES = ("multi30k", "coco")
 REPRODUCED = {"multi30k": 30, "coco": 21}
 """Rows of each study that its authors ran on human captions alone."""

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 from scipy import stats
 
 from pipeline_lib.contract.problems import ContractError
@@ -32,7 +32,6 @@ from pipeline_lib.settings.evaluations import Comparison
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as write_report
 
-ROOT = Path(__file__).resolve().parents[2]
 EVALUATIONS = load_settings(ROOT / "params.yaml").evaluations
 
 
@@ -280,7 +279,7 @@ def test_every_recipe_of_a_published_study_has_its_metrics(study):
     summary = pd.read_csv(home / "metrics/results/summary.csv")
     recipes = {item.name for item in (home / "metrics/reports/recipes").iterdir()}
     assert set(summary["recipe"]) == recipes
-    locked = YAML(typ="safe").load((home / "dvc.lock").read_text(encoding="utf-8"))
+    locked = read_yaml(home / "dvc.lock")
     for recipe in recipes:
         folder = home / "metrics/reports/recipes" / recipe
         assert {path.name for path in folder.iterdir()} == {"model.json", "training.csv", "scores"}

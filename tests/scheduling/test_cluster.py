@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import tiny
 import torch
 from clusters import two_nodes, use
 from PIL import Image
@@ -23,7 +24,6 @@ from pipeline_lib.images.extraction import ImageWorker, extract
 from pipeline_lib.scheduling import cluster
 from pipeline_lib.scheduling.cluster import asked_for, open_pool
 from pipeline_lib.scheduling.shards import UnusableError, in_shards, run_shards
-from pipeline_lib.settings.images import Extractor
 
 SIZE, SHARDS = 4, 30
 KEYS = [hashlib.sha256(bytes([index])).digest() for index in range(SHARDS)]
@@ -184,10 +184,7 @@ def test_no_cluster_at_the_address_is_an_error(monkeypatch):
 @pytest.fixture(scope="module")
 def ray_cluster():
     """Yield a cluster of two nodes and its second node."""
-    with two_nodes() as found:
-        from ray import cloudpickle
-
-        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    with two_nodes(__name__) as found:
         yield found
 
 
@@ -205,20 +202,6 @@ with open_pool(test_cluster.Squares) as pool:
 """
 
 
-EXTRACTOR = Extractor(
-    dataset="d",
-    images="photos",
-    backbone="efficientnet_lite0",
-    weights="package",
-    transform="center",
-    resize=40,
-    crop=32,
-    precision="f32",
-    batch_size=4,
-)
-"""A small network on small crops."""
-
-
 def test_features_have_the_bytes_of_one_process_and_go_on_in_one(
     ray_cluster, tmp_path, monkeypatch
 ):
@@ -231,7 +214,7 @@ def test_features_have_the_bytes_of_one_process_and_go_on_in_one(
     def features(name, **variables):
         use(monkeypatch, **variables)
         resume = tmp_path / f"{name}.resume"
-        extract(images, tmp_path, EXTRACTOR, tmp_path / name, resume)
+        extract(images, tmp_path, tiny.extractor(), tmp_path / name, resume)
         return (tmp_path / name).read_bytes()
 
     forks.use_cores(1)  # as many as a worker: sums in float32 depend on it

@@ -46,10 +46,7 @@ def test_workers_are_asked_where_they_bring_more_than_this_process_has(monkeypat
 @pytest.fixture(scope="module")
 def address():
     """Yield the address of a cluster of two nodes."""
-    with two_nodes() as (started, _):
-        from ray import cloudpickle
-
-        cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
+    with two_nodes(__name__) as (started, _):
         yield started.address
 
 

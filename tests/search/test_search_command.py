@@ -8,6 +8,8 @@ from click.testing import CliRunner
 
 from pipeline_lib.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("as_a_user")
+
 
 @pytest.fixture
 def search(colours, tmp_path, monkeypatch):

@@ -1,11 +1,8 @@
 """The tiny model's page, served to the tests of this folder."""
 
-import io
-import zlib
-
 import pytest
 import tiny_photos
-from PIL import Image
+from pngs import png
 
 from pipeline_lib.contract.tables import write_pairs
 from pipeline_lib.models.embedder import Embedder
@@ -43,14 +40,4 @@ def port(app):
 @pytest.fixture(scope="session")
 def bomb():
     """Return a PNG of 30,000 x 30,000 black pixels: 100 kB, or 2.7 GB."""
-    stream = io.BytesIO()
-    Image.new("1", (8, 8)).save(stream, "PNG")
-    header = b"\x00\x00\x75\x30" * 2 + b"\x01\x00\x00\x00\x00"
-    rows = zlib.compress(bytes(3751) * 30_000, 9)
-
-    def chunk(kind, data):
-        check = zlib.crc32(kind + data).to_bytes(4, "big")
-        return len(data).to_bytes(4, "big") + kind + data + check
-
-    parts = [chunk(b"IHDR", header), chunk(b"IDAT", rows), chunk(b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return png(30_000, 30_000, 1, 0, bytes(3751) * 30_000)

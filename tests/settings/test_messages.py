@@ -1,16 +1,15 @@
 """What is said of a params.yaml that cannot be used: the place, what was expected, what found."""
 
 import copy
-from pathlib import Path
 
 import pytest
+from graph import ROOT, read_yaml
 from ruamel.yaml import YAML
 
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
 
-ROOT = Path(__file__).resolve().parents[2]
-WORLD = YAML(typ="safe").load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+WORLD = read_yaml(ROOT / "params.yaml")
 
 
 def said_of(folder, content):
@@ -69,6 +68,33 @@ VALUES = {
     "a choice": (
         ["extractors", "world_lite0", "transform"], "sqash",
         "or 'squash_mirror', found 'sqash'. Did you mean 'squash'?",
+    ),
+    "a name in a list of names": (
+        ["translators", "world_en_de", "exclude_pairs"], "world_sx",
+        "exclude_pairs: nothing is called 'world_sx'",
+    ),
+    "a translation that adds to itself": (
+        ["translations", "world_machine", "dataset"], "world_machine",
+        "translations.world_machine.dataset: nothing is called",
+    ),
+    "a section": (
+        ["selection_sed"], 1, "selection_sed: unknown key. Did you mean 'selection_seed'?",
+    ),
+    "a key of an entry": (["extractors", "world_lite0", "croop"], 1, "Did you mean 'crop'?"),
+    "a count of none": (
+        ["extractors", "world_lite0", "batch_size"], 0,
+        "extractors.world_lite0.batch_size: expected a number of at least 1, found 0",
+    ),
+    "a seed twice": (
+        ["recipes", "mule", "seeds"], [1, 1],
+        "seeds: expected one or more different ones, found [1, 1]",
+    ),
+    "no language": ([*KADAR, "languages"], [], "languages: expected one or more different ones"),
+    "a language twice": (
+        [*KADAR, "languages"], ["en", "en"], "languages: expected one or more different ones",
+    ),
+    "a map to fit": (
+        [*KADAR, "orthogonal_map"], True, "orthogonal_map: no part of the objective altern",
     ),
     "a seed below zero": ([*KADAR, "seeds"], [-1], "seeds.0: expected a number of at least 0"),
     "a seed that is none": ([*KADAR, "seeds"], [1e20], "seeds.0: expected a whole number, found"),

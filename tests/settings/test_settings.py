@@ -1,18 +1,15 @@
 import copy
-from pathlib import Path
 
 import pytest
+from graph import ROOT, read_yaml
+from refusals import refused
 from ruamel.yaml import YAML
 
 from pipeline_lib.settings.strict import SettingsError, choose
 from pipeline_lib.settings.study import load_settings
 
-ROOT = Path(__file__).resolve().parents[2]
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
-WORLD, PAPERS = (
-    YAML(typ="safe").load((ROOT / name).read_text(encoding="utf-8"))
-    for name in ("params.yaml", "papers.yaml")
-)
+WORLD, PAPERS = (read_yaml(ROOT / name) for name in ("params.yaml", "papers.yaml"))
 
 
 @pytest.fixture
@@ -52,31 +49,14 @@ def test_all_problems_are_listed_at_once_with_the_closest_name(study):
         content["pairs"]["world_six"]["dataset"] = "wrld"
         del content["papers"]["kadar2019"]["clip_norm"]
 
-    with pytest.raises(SettingsError) as error:
-        study(change)
-    message = str(error.value)
-    for part in (
+    with refused(
         "recipes.kadar_en.margn: unknown key. Did you mean 'margin'?",
         "recipes.kadar_en.clip_norm: missing",
         "recipes.mule.features: nothing is called 'world_lite1'. Did you mean 'world_lite0'?",
         "pairs.world_six.dataset: nothing is called 'wrld'. Did you mean 'world'?",
+        by=SettingsError,
     ):
-        assert part in message
-
-
-def test_wrong_types_and_sections_are_named(study):
-    def change(content):
-        content["selection_sed"] = content.pop("selection_seed")
-        content["extractors"]["world_lite0"]["batch_size"] = 0
-        content["extractors"]["world_lite0"]["croop"] = 1
-
-    with pytest.raises(SettingsError) as error:
         study(change)
-    message = str(error.value)
-    assert "selection_sed: unknown key. Did you mean 'selection_seed'?" in message
-    assert "extractors.world_lite0.batch_size" in message
-    assert "found 0" in message
-    assert "Did you mean 'crop'?" in message
 
 
 def test_a_study_departs_for_all_recipes_for_those_of_a_paper_and_for_one(study):
@@ -123,57 +103,34 @@ def test_yaml_is_read_as_version_1_2(study):
     assert settings.papers["kadar2019"]["learning_rate"] == 0.0002
 
 
-def test_repeated_seeds_are_refused(study):
-    with pytest.raises(SettingsError, match=r"seeds.*\[1, 1\]"):
-        study(lambda content: content["recipes"]["mule"].update(seeds=[1, 1]))
-
-
 def test_each_seed_that_learns_pseudopairs_has_a_teacher(study):
     def change(content):
         content["recipes"]["kadar_pseudo"]["seeds"] = [1, 2]
         content["pseudopairs"]["world_pseudo"]["seeds"] = [1, 3]
 
-    with pytest.raises(SettingsError) as error:
+    of_recipe = "world_pseudo has a teacher for each of [1, 3], found [1, 2]"
+    of_pairs = "world_pseudo.seeds: kadar_disjoint has [1], found [1, 3]"
+    with refused(of_recipe, of_pairs, by=SettingsError):
         study(change)
-    assert "world_pseudo has a teacher for each of [1, 3], found [1, 2]" in str(error.value)
-    assert "world_pseudo.seeds: kadar_disjoint has [1], found [1, 3]" in str(error.value)
 
 
-def test_a_translation_adds_to_another_but_not_to_itself(study):
+def test_a_translation_adds_to_another(study):
     def chained(content):
         first = content["translations"]["world_machine"]
         content["translations"]["more"] = first | {"dataset": "world_machine"}
 
     assert study(chained).translations["more"].dataset == "world_machine"
-    with pytest.raises(SettingsError, match=r"world_machine\.dataset: nothing is called"):
-        study(lambda made: made["translations"]["world_machine"].update(dataset="world_machine"))
-
-
-def test_a_translator_excludes_a_pair_set_that_there_is(study):
-    with pytest.raises(SettingsError, match=r"exclude_pairs: nothing is called 'world_sx'"):
-        study(lambda made: made["translators"]["world_en_de"].update(exclude_pairs="world_sx"))
-
-
-@pytest.mark.parametrize("languages", [[], ["en", "en"]], ids=["none", "one twice"])
-def test_languages_are_one_or_more_different_ones(study, languages):
-    with pytest.raises(SettingsError, match="languages: expected one or more different ones"):
-        study(lambda content: content["recipes"]["kadar_en"].update(languages=languages))
-
-
-def test_only_some_objectives_have_a_map_to_fit(study):
-    with pytest.raises(SettingsError, match="orthogonal_map: no part of the objective altern"):
-        study(lambda content: content["recipes"]["kadar_en"].update(orthogonal_map=True))
 
 
 def test_a_continued_recipe_reads_words_as_the_one_before_it(study):
     """It takes that one's vocabulary; settings of its own would be ignored."""
     changes = {"initial": "kadar_disjoint", "max_tokens": 7, "markers": "end"}
-    with pytest.raises(SettingsError) as error:
+    with refused(
+        "max_tokens: kadar_disjoint, which it continues, has 100; found 7",
+        "markers: kadar_disjoint, which it continues, has 'both'; found 'end'",
+        by=SettingsError,
+    ):
         study(lambda content: content["recipes"]["kadar_en"].update(changes))
-    assert "max_tokens: kadar_disjoint, which it continues, has 100; found 7" in str(error.value)
-    assert "markers: kadar_disjoint, which it continues, has 'both'; found 'end'" in str(
-        error.value
-    )
 
 
 def test_a_missing_file_says_where_to_run(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
-from click.testing import CliRunner
+from lone_stage import run_stage
 from pydantic import ValidationError
 
 from pipeline_lib.contract.problems import ContractError
@@ -308,10 +308,7 @@ def study(tmp_path, monkeypatch):
     teacher.save(tmp_path / "data/models/teacher/seed-1", tiny.PREPROCESSING, {})
 
     def run(name, **changes):
-        study = SimpleNamespace(pseudopairs={name: settings(**changes)})
-        monkeypatch.setattr(stage, "load_settings", lambda: study)
-        result = CliRunner().invoke(stage.main, [name], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
+        run_stage(stage, name, monkeypatch, pseudopairs={name: settings(**changes)})
         return (
             tmp_path / f"data/pairs/{name}.parquet",
             tmp_path / f"metrics/reports/pseudopairs/{name}.json",

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pydantic import TypeAdapter
+from refusals import refused
 from tiny_translation import recipe, toy_pairs, toy_subwords
 
 from pipeline_lib.contract.problems import ContractError
@@ -132,9 +133,8 @@ def test_protected_images_are_left_out_and_their_presence_is_an_error():
     protected = evaluation_images(
         images({"photo:1": "test", "photo:2": "train", "photo:3": "val", "photo:4": "test"})
     )
-    with pytest.raises(ContractError, match=r"photo:1") as error:
+    with refused("photo:1", "photo:3"):
         check_training_pairs(pairs, protected, "translators.x")
-    assert "photo:3" in str(error.value)
     kept = without_images(pairs, protected)
     assert images_seen(kept) == {"train": ["photo:0", "photo:2"], "val": []}
     with pytest.raises(ContractError, match=r"split val, found none that exclude_images and"):
@@ -253,10 +253,8 @@ def test_ready_translations_come_from_a_file(tmp_path):
     found = engine.translate(["a cat", "a dog"])
     assert [each[0].text for each in found] == ["eine Katze", "ein Hund"]
     assert engine.description["model"] == "ready.tsv"
-    with pytest.raises(ContractError, match=r"2 problem") as error:
+    with refused("2 problem", "'a bird'", "'a fish'"):
         engine.check(["a bird", "a cat", "a fish"])
-    assert "'a bird'" in str(error.value)
-    assert "'a fish'" in str(error.value)
 
 
 def test_a_file_that_contradicts_itself_is_refused(tmp_path):

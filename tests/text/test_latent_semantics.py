@@ -1,13 +1,11 @@
 """Word vectors from photos: against a singular value decomposition, and what comes together."""
 
 import hashlib
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
+from shell import python
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.text import LatentSemanticVectors
@@ -100,20 +98,12 @@ def test_too_large_vectors_are_refused():
 
 def test_other_kernels_and_threads_give_the_same_bytes():
     program = (
-        "import hashlib, sys; sys.path.insert(0, 'tests/text')\n"
+        "import hashlib\n"
         "import test_latent_semantics as t\n"
         "found = t.latent_semantic_vectors(t.captions(200), t.options(dim=20))\n"
         "print(hashlib.sha256(b''.join(v.tobytes() for _, v in found.values())).hexdigest())"
     )
-    found = set()
-    for variables in ({}, {"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "1"}):
-        run = subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found.add(run.stdout)
+    others = {"OPENBLAS_CORETYPE": "Haswell", "OMP_NUM_THREADS": "1"}
+    found = {python(program, tests=True, **each).stdout for each in ({}, others)}
     assert len(found) == 1
     assert len(found.pop().strip()) == hashlib.sha256().digest_size * 2

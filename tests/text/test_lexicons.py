@@ -2,7 +2,8 @@
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
+from lone_stage import run_stage
+from refusals import refused
 
 from pipeline_lib.contract.lexicons import (
     check_lexicon,
@@ -88,11 +89,8 @@ def test_words_are_compared_in_one_unicode_form(folder):
 def test_all_faults_of_all_files_are_listed_with_their_lines(folder):
     (folder / "full.txt").write_text("dog hund\ndog\na b c\n", encoding="utf-8")
     (folder / "latin.txt").write_bytes("dog köter\n".encode("latin-1"))
-    with pytest.raises(ContractError) as error:
-        load_lexicon(
-            options(folder, test=["absent.txt", "latin.txt"], languages=["en", "fr"]), WORDS
-        )
-    for part in (
+    chosen = options(folder, test=["absent.txt", "latin.txt"], languages=["en", "fr"])
+    with refused(
         "5 problem(s)",
         "full.txt: line 2: expected two words, found 'dog'",
         "full.txt: line 3: expected two words, found 'a b c'",
@@ -100,7 +98,7 @@ def test_all_faults_of_all_files_are_listed_with_their_lines(folder):
         "latin.txt: expected UTF-8",
         "no training caption of pairs.tiny is in 'fr': expected one of de, en",
     ):
-        assert part in str(error.value)
+        load_lexicon(chosen, WORDS)
 
 
 def test_reading_stops_in_a_file_of_another_form():
@@ -111,13 +109,11 @@ def test_reading_stops_in_a_file_of_another_form():
 
 def test_a_lexicon_that_leaves_nothing_is_refused(folder):
     swapped = options(folder, languages=["de", "en"])
-    with pytest.raises(ContractError, match="4 problem") as error:
+    with refused("4 problem", "paper: none of 6 pairs is left to train on"):
         load_lexicon(swapped, WORDS)
-    assert "paper: none of 6 pairs is left to train on" in str(error.value)
     (folder / "full.txt").write_text("dog köter\n", encoding="utf-8")
-    with pytest.raises(ContractError, match="1 problem") as error:
+    with refused("1 problem", "clean: none of 1 pairs is left to train on"):
         load_lexicon(options(folder), WORDS)
-    assert "clean: none of 1 pairs is left to train on" in str(error.value)
 
 
 def test_round_trip_with_equal_bytes_whatever_the_order(folder, tmp_path):
@@ -138,10 +134,8 @@ def test_the_contract_lists_what_is_wrong(folder, tmp_path):
     lexicon = load_lexicon(options(folder), WORDS)
     leak = lexicon[lexicon["protocol"] == "paper"].assign(protocol="clean")
     broken = pd.concat([leak, leak.tail(1), leak.head(1).assign(fold="dev", target_word="")])
-    with pytest.raises(ContractError) as error:
+    with refused("4 problem(s)", "repeated", "no target_word", "'dev'", "2 rows of the clean"):
         raise_problems("lexicon", check_lexicon(broken))
-    for part in ("4 problem(s)", "repeated", "no target_word", "'dev'", "2 rows of the clean"):
-        assert part in str(error.value)
     with pytest.raises(ContractError, match="columns missing: fold"):
         write_lexicon(lexicon.drop(columns="fold"), tmp_path / "x.parquet")
     write_pairs(tiny.pairs(), tmp_path / "pairs.parquet")
@@ -162,12 +156,10 @@ def test_only_training_captions_count_and_each_once():
 
 def test_the_stage_writes_the_lexicon_of_its_pairs(folder, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(stage, "load_settings", lambda: Study({"tiny": options(folder)}))
     (folder / "full.txt").write_text("en0 de0\nen1 de1\nen9 de9\n", encoding="utf-8")
     (folder / "test.txt").write_text("en1 de1\n", encoding="utf-8")
     write_pairs(tiny.pairs(), tmp_path / "data/pairs/tiny.parquet")
-    result = CliRunner().invoke(stage.main, ["tiny"], catch_exceptions=False)
-    assert result.exit_code == 0
+    run_stage(stage, "tiny", monkeypatch, lexicons={"tiny": options(folder)})
     found = read_lexicon(tmp_path / "data/lexicons/tiny.parquet")
     assert rows(found, "clean", "train") == [("en0", "de0")]
 
@@ -190,13 +182,6 @@ def test_world_s_lexicon_shares_no_source_word_so_both_protocols_are_one(tmp_pat
     lexicon = load_lexicon(chosen, words)
     for protocol in ("paper", "clean"):
         assert {fold: rows(lexicon, protocol, fold) for fold in own} == own
-
-
-class Study:
-    """Settings of which a stage reads one section."""
-
-    def __init__(self, lexicons):
-        self.lexicons = lexicons
 
 
 @pytest.mark.real_data

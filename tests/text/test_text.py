@@ -2,9 +2,6 @@
 
 import gzip
 import json
-import os
-import subprocess
-import sys
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -15,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from shell import python
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.strict import SettingsError
@@ -54,16 +52,6 @@ def words(vocabulary: Vocabulary, language: str) -> tuple[str, ...]:
 def read_lines(path: Path) -> list[str]:
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return [line.removesuffix("\n") for line in file]
-
-
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
 
 
 # --- Moses -------------------------------------------------------------------------------------
@@ -168,7 +156,7 @@ def test_jieba_is_silent_and_leaves_no_file(tmp_path):
 from pipeline_lib.text.tokenizers import build_tokenizer
 print(len(build_tokenizer("zh", "jieba", True, False)("两个男孩")))
 """
-    done = run_python(code, TMPDIR=str(tmp_path))
+    done = python(code, TMPDIR=str(tmp_path))
     assert (done.stdout, done.stderr) == ("2\n", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -180,7 +168,7 @@ from pipeline_lib.text.tokenizers import build_tokenizer
 build_tokenizer("en", "whitespace", True, False)("a hat")
 print({"sacremoses", "fugashi", "ipadic", "jieba"} & set(sys.modules))
 """
-    assert run_python(code).stdout == "set()\n"
+    assert python(code).stdout == "set()\n"
 
 
 # --- Captions ----------------------------------------------------------------------------------

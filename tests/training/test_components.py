@@ -20,7 +20,6 @@ from pipeline_lib.settings import optimization as optimization_settings
 from pipeline_lib.settings.strict import Count, Rate, SettingsError, Strict
 from pipeline_lib.training import objectives, optimization
 from pipeline_lib.training.batches import Stream
-from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.tasks import (
     IMAGE_CAPTION,
@@ -189,8 +188,7 @@ def start(**changes):
     values = tiny.recipe(caption_caption_probability=0.0)
     form, values = recipes.merge(values.model_dump(), {}, changes)
     learner = tiny.learner(form.model_validate(values))
-    words = learner.space.vocabulary
-    return learner, build_examples(tiny.pairs(), "train", tiny.features(), words, learner.recipe)
+    return learner, tiny.examples(learner)
 
 
 def test_a_part_that_nobody_made_is_named():

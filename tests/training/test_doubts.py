@@ -7,19 +7,14 @@ import pytest
 import tiny
 
 from pipeline_lib.training.doubts import chance_recall_sum, doubts
-from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.seeds import description
-
-
-def validation(recipe):
-    vocabulary = build_vocabulary(tiny.pairs(), recipe)
-    return build_examples(tiny.pairs(), "val", tiny.features(), vocabulary, recipe, None)
 
 
 def found(*rows, **changes):
     recipe = tiny.recipe(**changes)
     base = {"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}
-    return doubts([base | row for row in rows], recipe, validation(recipe))
+    val = tiny.examples(tiny.learner(recipe), "val")
+    return doubts([base | row for row in rows], recipe, val)
 
 
 def test_a_run_that_learnt_has_no_doubts():

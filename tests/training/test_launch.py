@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import tiny_study
 from graph import ROOT
+from shell import until
 from tiny_study import NAME
 
 from pipeline_lib.edge import MISTAKE
@@ -135,10 +136,7 @@ def test_ranks_end_with_what_started_them(study, tmp_path):
     shutil.copytree(study, tmp_path / "study")
     process, found = started(tmp_path / "study")
     process.kill()
-    deadline = time.monotonic() + 300
-    while not all(map(has_ended, found.values())):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: all(map(has_ended, found.values())))
     process.communicate()
 
 

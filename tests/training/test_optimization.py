@@ -38,8 +38,7 @@ def test_words_that_every_update_reads_learn_as_by_adamw(sparse):
     decayed = [{"params": [theirs[1].weight], "weight_decay": 0.1}]
     plain = [{"params": [theirs[0].weight, theirs[1].bias], "weight_decay": 0.0}]
     train(theirs, torch.optim.AdamW(decayed + plain), batches)
-    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-        torch.testing.assert_close(a, b)
+    torch.testing.assert_close([*ours.parameters()], [*theirs.parameters()])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -60,8 +59,8 @@ def test_exact_arithmetic_gives_the_same_weights():
     train(model, rowwise(model), [[0, 1], [1, 2], [4, 4]])
     with arithmetic("f64"):
         train(exact, rowwise(exact), [[0, 1], [1, 2], [4, 4]])
-    for a, b in zip(model.parameters(), exact.parameters(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-7)
+    found, expected = [*exact.parameters()], [*model.parameters()]
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_state_survives_a_checkpoint():
@@ -73,8 +72,7 @@ def test_state_survives_a_checkpoint():
     second = rowwise(halves)
     second.load_state_dict(first.state_dict())
     train(halves, second, [[2, 3], [1, 4]])
-    for a, b in zip(whole.parameters(), halves.parameters(), strict=True):
-        assert torch.equal(a, b)
+    torch.testing.assert_close([*whole.parameters()], [*halves.parameters()], rtol=0, atol=0)
 
 
 def test_the_cosine_rises_then_falls_to_nothing():

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny
-from graph import ROOT
-from ruamel.yaml import YAML
+from graph import ROOT, read_yaml
 from tiny_models import moved, named
 
 from pipeline_lib.contract.features import Features
@@ -26,7 +25,7 @@ SIZES = ("word_dim", "universal_dim", "hidden_dim", "image_hidden_dim", "embed_d
 @pytest.mark.parametrize("folder", STUDIES, ids=lambda path: path.name)
 def test_every_recipe_trains(folder, tmp_path, monkeypatch, subtests):
     settings = load_settings(folder / "params.yaml")
-    written = YAML(typ="safe").load((folder / "params.yaml").read_text(encoding="utf-8"))
+    written = read_yaml(folder / "params.yaml")
     ran = []
     for name in settings.recipes:
         with subtests.test(recipe=name):
