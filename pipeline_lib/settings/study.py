@@ -84,31 +84,28 @@ class Settings(Strict):
 
     def origins(self, name: str) -> dict[str, tuple[object, str]]:
         """Return each value of a recipe with where it comes from."""
-        row, recipe = choose(self.recipes, name, "recipe"), self.recipe(name).model_dump()
-
-        def origin(key: str) -> str:
-            for place, values in (
-                (f"recipes.{name}", row),
-                (f"departures.{row['paper']}", self._departures_of(row["paper"])),
-                ("departures", self.departures),
-                (f"{PAPERS}: {row['paper']}", self.papers[row["paper"]]),
-            ):
-                if key in values:
-                    return place
-            return f"{PAPERS}: shared"
-
-        return {key: (value, origin(key)) for key, value in recipe.items()}
+        row = choose(self.recipes, name, "recipe")
+        layers = {**self._layers(str(row["paper"])), f"recipes.{name}": row}
+        return {
+            key: (value, next(place for place in reversed(layers) if key in layers[place]))
+            for key, value in self.recipe(name).model_dump().items()
+        }
 
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
-        paper = str(row.get("paper"))
-        for_all = {key: own for key, own in self.departures.items() if key not in self.papers}
-        fixed = self.shared | self.papers.get(paper, {})
-        return merge(fixed, for_all | self._departures_of(paper), row)
+        shared, of_paper, departures, own = self._layers(str(row.get("paper"))).values()
+        return merge(shared | of_paper, departures | own, row)
 
-    def _departures_of(self, paper: object) -> dict[str, object]:
-        """Return what this study changes for the recipes of one paper."""
-        own = self.departures.get(str(paper))
-        return own if isinstance(own, dict) else {}
+    def _layers(self, paper: str) -> dict[str, dict[str, object]]:
+        """Return what a paper's recipes start from by its place, the later over the earlier."""
+        own = self.departures.get(paper)
+        return {
+            f"{PAPERS}: shared": self.shared,
+            f"{PAPERS}: {paper}": self.papers.get(paper, {}),
+            "departures": {
+                key: value for key, value in self.departures.items() if key not in self.papers
+            },
+            f"departures.{paper}": own if isinstance(own, dict) else {},
+        }
 
     @cached_property
     def _rows(self) -> dict[str, dict[str, object]]:
@@ -173,11 +170,12 @@ class Settings(Strict):
 
     def _departure_problems(self) -> Iterator[str]:
         yield from _unknown("departures", self.departures, [*recipe_keys(), *self.papers])
-        for paper in self.departures.keys() & self.papers:
-            where, own = f"departures.{paper}", self.departures[paper]
-            if not isinstance(own, dict):
+        for paper in self.papers:
+            where, own = f"departures.{paper}", self.departures.get(paper, {})
+            if isinstance(own, dict):
+                yield from _unknown(where, own, recipe_keys())
+            else:
                 yield f"{where}: expected keys of recipes, found {own!r}"
-            yield from _unknown(where, self._departures_of(paper), recipe_keys())
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():
@@ -365,8 +363,11 @@ def load_settings(path: Path = PARAMS) -> Settings:
             "the one that holds params.yaml and dvc.yaml."
         )
     content = read_yaml(path)
-    for key in {"papers", "shared"} & content.keys():
-        raise SettingsError(f"{path.name}: {key}: unknown key. What papers fix stands in {PAPERS}.")
+    for key in ("papers", "shared"):
+        if key in content:
+            raise SettingsError(
+                f"{path.name}: {key}: unknown key. What papers fix stands in {PAPERS}."
+            )
     papers = path.parent / str(content.get("root", ".")) / PAPERS
     if not papers.is_file():
         raise SettingsError(f"{path.name}: root: expected the folder of {PAPERS}, it is not there")

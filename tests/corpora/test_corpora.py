@@ -69,8 +69,8 @@ def write_coco(raw: Path) -> Path:
         numbers = [number for number, folder, *_ in KARPATHY if folder == part]
         write_json(raw / f"stair_captions_v1.2_{part}.json", annotations(numbers, "STAIR"))
     write_json(raw / "yjcaptions26k_clean.json", annotations([57870], "YJ"))
-    lists = {"train": [(391895, "val")], "val": [(60623, "val")], "test": [(57870, "train")]}
-    written = [f"{coco_name(*lists[split][0])}#0\t{split} 手写" for split in lists]
+    shown = {"train": (391895, "val"), "val": (60623, "val"), "test": (57870, "train")}
+    written = [f"{coco_name(*image)}#0\t{split} 手写" for split, image in shown.items()]
     written.append(f"{coco_name(57870, 'train')}#1\ttest 第二")
     write_lines(raw / "imageid.human-written-caption.txt", written)
     translated = [f"{coco_name(57870, 'train')}#zhm#{i} 翻译 {i}" for i in range(5)]
