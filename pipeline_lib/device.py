@@ -5,7 +5,13 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
+from pipeline_lib.forks import cores
 from pipeline_lib.settings.strict import Precision
+
+if torch.get_num_threads() > cores():
+    # PyTorch counts a machine's cores; in a container that gets a share of them (docker --cpus)
+    # more threads than that wait for each other.
+    torch.set_num_threads(cores())
 
 SMALL = 2**16
 """Numbers in the result of an operation below which cores lose more by waiting than they gain."""

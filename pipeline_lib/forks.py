@@ -14,6 +14,8 @@ from multiprocessing import connection, get_context, parent_process
 from threading import Thread
 from typing import TypeVar
 
+from joblib import cpu_count
+
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Numbers of glibc's malloc.h."""
 
@@ -28,8 +30,8 @@ _most_cores = sys.maxsize
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
-    return min(len(os.sched_getaffinity(0)), _most_cores)
+    """Return how many cores this process may use: its own, or what its container gets of them."""
+    return min(cpu_count(), _most_cores)
 
 
 def use_cores(most: int) -> None:

@@ -45,3 +45,14 @@ def test_small_operations_have_one_core_and_large_ones_all():
     with one_core_each(), cores_for(2**30):
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == before
+
+
+def test_a_container_gets_as_many_threads_as_its_share_of_the_cores():
+    """joblib reads the share from the container's cgroup; here its own variable stands for it."""
+    code = (
+        "import torch; torch.set_num_threads(4); import pipeline_lib.device;"
+        "from pipeline_lib.forks import cores; print(cores(), torch.get_num_threads())"
+    )
+    assert python(code, LOKY_MAX_CPU_COUNT="1").stdout.split() == ["1", "1"]
+    found, threads = map(int, python(code).stdout.split())
+    assert threads == min(4, found)

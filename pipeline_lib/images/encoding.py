@@ -1,6 +1,5 @@
 """Features of a few photos at once, in memory, as extraction makes them."""
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from pipeline_lib.forks import cores
 from pipeline_lib.images.backbones import load_encoder
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.extraction import ExtractorSettings, encode_crops
@@ -34,7 +34,7 @@ class PhotoEncoder:
     def encode_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
         """Yield the features of each photo ``float32 [dim]`` in order, or why it cannot be read."""
         size = self.settings.batch_size
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             for first in range(0, len(photos), size):
                 crops = [*pool.map(self._crops, photos[first : first + size])]
                 readable = [each for each in crops if not isinstance(each, ImageError)]
