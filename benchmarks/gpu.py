@@ -21,7 +21,7 @@ captions and vectors are drawn; nothing is downloaded.
 It needs this repository without DVC, data or an installation (benchmarks, pipeline_lib, tests,
 params.yaml, pyproject.toml), and beside torch
 
-- numpy, pydantic, tqdm for products, retrieval and pseudopairs;
+- joblib, numpy, pydantic, tqdm for products, retrieval and pseudopairs;
 - torchvision, safetensors, pillow, too, for the CNNs and decoding;
 - click, h5py, pandas, ruamel.yaml, safetensors, too, for training;
 - all of these, pytest and sentencepiece for the tests; those of parts that lack a package are

@@ -28,7 +28,7 @@ FAMILIES = ("VSE", "Kádár", "MLMME", "MULE", "AME", "AME, asymmetric")
 
 COUNTED_UPDATES = 8
 
-COMMON = ("numpy", "pydantic", "tqdm")
+COMMON = ("joblib", "numpy", "pydantic", "tqdm")
 """Packages, beside torch, that all measurements need."""
 
 CNN = (*COMMON, "torchvision", "safetensors", "PIL")
