@@ -202,8 +202,10 @@ def about(device: "torch.device") -> dict[str, object]:
     """Return what the figures depend on."""
     import torch
 
+    from pipeline_lib.forks import cores
+
     found: dict[str, object] = {
-        "device": "cpu", "cores": len(os.sched_getaffinity(0)), "torch": torch.__version__,
+        "device": "cpu", "cores": cores(), "torch": torch.__version__,
         "python": platform.python_version(),
     }  # fmt: skip
     if device.type == "cuda":

@@ -4,7 +4,6 @@ Each imports what it needs itself, so that a package that a machine lacks costs 
 and no other.
 """
 
-import os
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -134,6 +133,7 @@ def ten_crop(
 def decoding(device: torch.device, sizes: Sizes, seconds: float) -> Row:
     """Decode JPEGs and cut their ten crops, on all cores, as extraction does ahead of the CNN."""
     from benchmarks.photos import draw_photos
+    from pipeline_lib.forks import cores
     from pipeline_lib.images.batches import load_batch
     from pipeline_lib.images.decoding import decode
     from pipeline_lib.images.transforms import TRANSFORMS
@@ -153,8 +153,7 @@ def decoding(device: torch.device, sizes: Sizes, seconds: float) -> Row:
             return sum(load_batch(some, shape, read).count for some in batches)
 
         found = rates(torch.device("cpu"), work, seconds)
-    cores = len(os.sched_getaffinity(0))
-    return Row("decoding, ten crops", HOST, "uint8", "images/s", found, note=f"{cores} cores")
+    return Row("decoding, ten crops", HOST, "uint8", "images/s", found, note=f"{cores()} cores")
 
 
 def training(
