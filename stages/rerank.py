@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 import click
+import pandas as pd
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.reports import read_rows, write_report
@@ -14,8 +15,9 @@ from pipeline_lib.evaluation.reranking.nbest import read_nbest
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
 from pipeline_lib.evaluation.reranking.similarities import (
     check_lists,
+    list_similarities,
     with_images,
-    with_similarities,
+    with_own_features,
 )
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
@@ -52,23 +54,26 @@ def main(name: str) -> None:
         )
     check_lists(name, found, read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet")))
 
-    model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{chosen.seed}"))
-    model = model.to_best_device()
-    scored = {
-        split: Lists(
-            with_similarities(lists, rows, model, languages, features, chosen.similarities),
-            rows["reference"].tolist(),
-        )
+    alike = {split: {} for split in found}
+    for seed in chosen.seeds:
+        model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{seed}")).to_best_device()
+        for split, (lists, rows) in found.items():
+            alike[split][seed] = list_similarities(
+                lists, rows, model, languages, features, chosen.similarities
+            )
+    val, test = (
+        Lists(with_own_features(lists), alike[split], rows["reference"].tolist())
         for split, (lists, rows) in found.items()
-    }
-    report, best = rerank(
-        scored["val"], scored["test"], languages[1], chosen, settings.evaluations.retrieval
     )
+    report, best = rerank(val, test, languages[1], chosen, settings.evaluations)
     with publish(Path(f"data/rerankings/{name}")) as folder:
         folder.mkdir()
         for split, (_, rows) in found.items():
-            ids = rows[["source_id", "target_id", "image_id", "reference"]].assign(**best[split])
-            ids.to_csv(folder / f"{split}.tsv", sep="\t", index=False, quoting=csv.QUOTE_NONE)
+            ids = rows[["source_id", "target_id", "image_id", "reference"]]
+            of_seeds = {seed: f"seed-{seed}" for seed in chosen.seeds}
+            texts = pd.DataFrame(best[split], index=ids.index).rename(columns=of_seeds)
+            path = folder / f"{split}.tsv"
+            ids.join(texts).to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
     write_report(report, Path(f"metrics/reports/rerankings/{name}.json"))
 
 

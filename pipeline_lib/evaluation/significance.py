@@ -115,6 +115,7 @@ def randomisation_test(
     score: Score,
     permutations: int,
     seed: int,
+    noises: np.ndarray | float = 0.0,
 ) -> float:
     """Test whether two systems differ in a score of summed statistics, by swapping units.
 
@@ -128,6 +129,8 @@ def randomisation_test(
         score: Turns sums over units into scores.
         permutations: How many times to swap units at random.
         seed: Seed of the swaps.
+        noises: What else moves the difference where there is none, ``[permutations]``
+            (seed_noise.noise_draws).
 
     Returns:
         The p-value, in (0, 1].
@@ -148,41 +151,12 @@ def randomisation_test(
     ]
     observed = np.subtract(*(score(total[None]) for total in totals)).item()
     generator = np.random.default_rng(seed)
+    noises = np.broadcast_to(noises, permutations)
     extreme = 1
     for start in range(0, permutations, _BATCH):
         shape = (min(_BATCH, permutations - start), len(moved))
         swapped = generator.integers(0, 2, shape, dtype=np.int8).astype(np.float64) @ moved
         tossed = score(totals[0] + swapped) - score(totals[1] - swapped)
+        tossed = tossed + noises[start : start + shape[0]]
         extreme += int((abs(tossed) >= abs(observed) * (1 - _ROUNDING)).sum())
     return extreme / (permutations + 1)
-
-
-def bootstrap_difference(
-    draws_a: np.ndarray, draws_b: np.ndarray, confidence: float
-) -> dict[str, object]:
-    """Compare two systems by their bootstrapped scores.
-
-    The p-value is two-sided and by the percentile method: twice the share of draws in which the
-    difference has the less frequent sign (Efron and Tibshirani 1993, chapters 13 and 15; one-sided,
-    it is the paired bootstrap of Koehn 2004). It suits scores that are not sums over units, such
-    as rank correlation; prefer :func:`randomisation_test` for those that are.
-
-    Args:
-        draws_a: Scores of system a ``[resamples]``.
-        draws_b: Scores of system b on the same units, from the same seed ``[resamples]``.
-        confidence: Level of the interval, such as 0.95.
-
-    Returns:
-        ``interval`` of a - b and ``p``.
-
-    Raises:
-        ValueError: The systems do not have equally many draws.
-    """
-    if draws_a.shape != draws_b.shape or draws_a.ndim != 1:
-        raise ValueError(f"expected equal draws [n], found {draws_a.shape} and {draws_b.shape}")
-    difference = draws_a - draws_b
-    rarer = min((difference >= 0).sum(), (difference <= 0).sum())
-    return {
-        "interval": bootstrap_interval(difference, confidence).tolist(),
-        "p": min(1.0, 2 * float(rarer + 1) / (len(difference) + 1)),
-    }

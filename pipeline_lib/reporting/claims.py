@@ -5,9 +5,10 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from pipeline_lib.evaluation.seed_noise import DifferenceTest
 from pipeline_lib.reporting.comparisons import CORRECTED, difference_cells, p_value
 from pipeline_lib.reporting.differences import Asked, Difference
-from pipeline_lib.reporting.figures import COLUMNS, FIGURE, KEY
+from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.table import Table
 from pipeline_lib.settings.claims import MEASURES, Claim
 
@@ -70,20 +71,55 @@ def claim_table(table: pd.DataFrame) -> Table | None:
 def reranked_figures(
     rerankings: Mapping[str, dict], translators: Mapping[str, str]
 ) -> pd.DataFrame:
-    """Return BLEU of re-ranked translations, and of their translators' own, as figures.
+    """Return BLEU of re-ranked translations, and of what their translators chose, as figures.
 
     Args:
         rerankings: Report of each entry that ran.
         translators: Translator of each entry.
     """
     rows = []
-    for name in sorted(translators.keys() & rerankings.keys()):
-        for row, ranked in ((name, "reranked"), (translators[name], "own")):
-            found = rerankings[name]["test"][ranked]
-            figure = dict(zip(FIGURE, ("reranking", name, "", "bleu"), strict=True))
-            values = {"seeds": 1, "value": found["bleu"], "queries": found["n_segments"]}
-            rows.append({KEY[0]: row, **figure, **values})
+    for asked, report, before, _ in _rerankings(rerankings, translators):
+        test = report["test"]
+        ranked = {asked.recipe: [*test["reranked"].values()], asked.baseline: [test[before]]}
+        for name, found in ranked.items():
+            values = pd.Series([each["bleu"] for each in found])
+            cells = (name, *asked.figure, len(values), values.mean(), values.std())
+            rows.append(dict(zip([*KEY, "seeds", "value", "sd"], cells, strict=True)))
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def reranking_tests(
+    rerankings: Mapping[str, dict], translators: Mapping[str, str]
+) -> dict[Asked, DifferenceTest]:
+    """Return the tests of re-ranked translations against what their translators chose.
+
+    Args:
+        rerankings: Report of each entry that ran; those of one seed are not tested.
+        translators: Translator of each entry.
+    """
+    gains = {
+        asked: report["test"][gain]
+        for asked, report, _, gain in _rerankings(rerankings, translators)
+    }
+    return {
+        asked: DifferenceTest(*gain["interval"], gain["p"])
+        for asked, gain in gains.items()
+        if gain["p"] is not None
+    }
+
+
+def _rerankings(
+    rerankings: Mapping[str, dict], translators: Mapping[str, str]
+) -> Iterator[tuple[Asked, dict, str, str]]:
+    """Yield what claims may ask of a re-ranking, its report, and the keys of both in there."""
+    for name in sorted(translators.keys() & rerankings.keys()):
+        for measure, before, gain in (
+            ("bleu", "own", "bleu_gain"),
+            ("bleu_over_control", "control", "bleu_gain_over_control"),
+        ):
+            task, variant, metric, _ = MEASURES[measure]
+            asked = Asked(name, translators[name], task, name, variant, metric)
+            yield asked, rerankings[name], before, gain
 
 
 def _asked(claim: Claim, item: str) -> Asked:

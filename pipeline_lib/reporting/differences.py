@@ -1,13 +1,14 @@
 """Differences of two recipes in one figure, tested over seeds and photos, corrected for many tests.
 
-The sum of recalls has hits of each seed and photo (hits.HITS). Of the other figures each model's
-own interval is known. There, two recipes are tested as if each were measured on units of its own,
-and models of one recipe as if they agreed on every unit: both make a difference harder to show.
+The sum of recalls has hits of each seed and photo (hits.HITS). What re-ranking gains was tested by
+its stage. Of the other figures each model's own interval is known. There, two recipes are tested as
+if each were measured on units of its own, and models of one recipe as if they agreed on every unit:
+both make a difference harder to show.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import NamedTuple
@@ -27,6 +28,7 @@ from pipeline_lib.evaluation.seed_noise import (
 )
 from pipeline_lib.evaluation.significance import bootstrap_interval, holm
 from pipeline_lib.reporting.figures import KEY
+from pipeline_lib.settings.claims import MEASURES
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
@@ -74,7 +76,8 @@ class Difference:
 
     Attributes:
         difference: In the figure's unit; NaN where one of them has no such figure.
-        low: Lower end of its interval over seeds and photos; NaN where it is not tested.
+        low: Lower end of its interval over seeds and photos, or sentences; NaN where it is not
+            tested.
         high: Upper end.
         p: Of no difference, two-sided.
         holm: The same, corrected for all tests of the study.
@@ -103,12 +106,15 @@ class Measured:
         hits: Of every seed and image (hits.HITS), of the recipes that have any.
         recipes: Those that ran.
         settings: Of the study's evaluations.
+        tested: Tests that the stage which measured the figures has made, of their difference in
+            this order.
     """
 
     figures: pd.DataFrame
     hits: Mapping[str, pd.DataFrame]
     recipes: Mapping[str, Recipe]
     settings: Evaluations
+    tested: Mapping[Asked, DifferenceTest] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> dict[tuple, NamedTuple]:
@@ -151,15 +157,25 @@ class Measured:
 def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:
     """Test all that a study asks, each once, and correct the p-values for their number."""
     asked = list(dict.fromkeys(asked))
-    once = list(dict.fromkeys(min(each, each.turned) for each in asked))
+    once = list(dict.fromkeys(_either_way(each, measured) for each in asked))
     found = {each: _untested(each, measured) for each in once}
     open_ = [each for each in once if not found[each].untested]
     tests = dict(_tests_of_sums([each for each in open_ if each.is_sum], measured))
-    tests |= {each: _test_of_figures(each, measured) for each in open_ if not each.is_sum}
+    tests |= {
+        each: measured.tested.get(each) or _test_of_figures(each, measured)
+        for each in open_
+        if not each.is_sum
+    }
     corrected = holm([tests[each].p for each in open_])
     for each, p in zip(open_, corrected, strict=True):
         found[each] = replace(found[each], **tests[each]._asdict(), holm=p)
     return {each: found[each] if each in found else found[each.turned].turned for each in asked}
+
+
+def _either_way(asked: Asked, measured: Measured) -> Asked:
+    """Return the way round in which a question is asked and its turned one are tested, once."""
+    ways = asked, asked.turned
+    return next((way for way in ways if way in measured.tested), min(ways))
 
 
 def _untested(asked: Asked, measured: Measured) -> Difference:
@@ -169,8 +185,11 @@ def _untested(asked: Asked, measured: Measured) -> Difference:
     if None in rows:
         missing = names[rows.index(None)]
         why = "has no such figure" if missing in measured.recipes else "is not trained"
+        if asked.task == MEASURES["bleu"].task:  # of which the item is the name
+            missing, why = asked.item, "has not run"
         return Difference(np.nan, untested=f"{missing} {why}")
-    return Difference(a.value - b.value, untested=_obstacle(asked, rows, measured))
+    obstacle = "" if asked in measured.tested else _obstacle(asked, rows, measured)
+    return Difference(a.value - b.value, untested=obstacle)
 
 
 def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> str:

@@ -59,7 +59,7 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
     yield _language_table("languages", _SUM_TITLE, retrieval)
     yield _table(
         "retrieval",
-        "Image–text retrieval: the sum of recalls with its interval over images, recalls in %",
+        "Image–text retrieval: the sum of recalls with its interval, recalls in %",
         ["recipe", "language"],
         [
             Column("sum of recalls", "", _SUMS),
@@ -164,7 +164,7 @@ _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
 
 _SUM_TITLE = (
     "Sum of R@1, R@5 and R@10 in both directions, in %, ± its standard deviation over seeds, "
-    "and its interval over images"
+    "and its interval over seeds and images (one seed: images)"
 )
 
 

@@ -15,6 +15,7 @@ from pipeline_lib.reporting.claims import (
     claim_table,
     judged,
     reranked_figures,
+    reranking_tests,
 )
 from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
 from pipeline_lib.reporting.curves import training_curves
@@ -124,7 +125,8 @@ class Results:
         translators = {n: each.translator for n, each in self.settings.rerankings.items()}
         reranked = reranked_figures(self.rerankings, translators)
         single = pd.concat([self.measured.figures, reranked], ignore_index=True)
-        return differences(asked, replace(self.measured, figures=single))
+        tested = reranking_tests(self.rerankings, translators)
+        return differences(asked, replace(self.measured, figures=single, tested=tested))
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:
@@ -210,7 +212,15 @@ def read_results(settings: Settings) -> Results:
         hits=of_recipes("scores/hits.csv", read_hits),
     )
     raise_problems("metrics/reports/recipes", _disagreements(results))
+    raise_problems("metrics/reports/rerankings", _without_gains(results.rerankings))
     return results
+
+
+def _without_gains(rerankings: Mapping[str, dict]) -> Iterator[str]:
+    """Yield the re-rankings that were measured with one seed, untested."""
+    for name, report in rerankings.items():
+        if "bleu_gain" not in report["test"]:
+            yield f"{name}.json: expected what its seeds gain. Run dvc repro rerank@{name}"
 
 
 def _disagreements(results: Results) -> Iterator[str]:

@@ -1,15 +1,19 @@
 """Tables of what a study trained: models and how they grow, pseudopairs, translators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation
+from pipeline_lib.reporting.comparisons import signed
 from pipeline_lib.reporting.table import NOTHING, Table, number
 from pipeline_lib.settings.recipes import Recipe
 
 _ENDS = {"stalled": "validation", "cap": "most epochs"}
 """Of training.loop.Course: what ended a seed."""
+
+_QUALITY = ("bleu", "ter", "chrf", "meteor")
+"""Scores of translations, in the order of their columns."""
 
 
 def model_table(
@@ -80,28 +84,32 @@ def translator_table(reports: Mapping[str, dict]) -> Table | None:
 
 def reranking_table(reports: Mapping[str, dict]) -> Table | None:
     """Return the quality of the test translations that come first, and its bounds."""
-    rows = []
-    for name, report in reports.items():
-        test, own = report["test"], report["control"]["weights"]
-        added = [feature for feature in report["reranked"]["weights"] if feature not in own]
-        for key, words, p in (
-            ("own", "the translator", ()),
-            ("control", f"its {', '.join(own)}", ()),
-            ("reranked", f"these and {', '.join(added)}", ("p_bleu", "p_ter", "p_bleu_control")),
-        ):
-            found = test[key]
-            cells = [name, words, f"{found['n_segments']:,}", *_scores(found)]
-            cells.append(number(found.get("meteor")))
-            rows.append([*cells, *(f"{test[each]:.3f}" for each in p)] + [NOTHING] * (3 - len(p)))
-        for key, words in (("random_bleu", "chance"), ("oracle_bleu", "hindsight")):
-            rows.append([name, words, rows[-1][2], f"{test[key]:.1f}", *[NOTHING] * 6])
-    header = ["re-ranking", "ranked by", "sentences", "BLEU", "TER", "chrF", "METEOR"]
-    header += ["p of BLEU", "p of TER", "p of BLEU, second line"]
+    rows = [row for name, report in reports.items() for row in _reranked(name, report)]
+    header = ["re-ranking", "ranked by", "seeds", "sentences", "BLEU", "TER", "chrF", "METEOR"]
+    header += ["change of BLEU", "of TER", "of BLEU from the second line"]
     title = (
-        "N-best lists of the test split, ranked with weights that were tuned on val; p against the "
-        "translator's own choice, or against the second line. Tokenised lower-case text"
+        "N-best lists of the test split, ranked with weights that were tuned on val; changes from "
+        "the translator's own choice, with intervals over seeds and sentences. Tokenised "
+        "lower-case text"
     )
     return Table("rerankings", title, header, rows, labels=2) if rows else None
+
+
+def _reranked(name: str, report: Mapping[str, dict]) -> Iterator[list[str]]:
+    """Yield the rows of one re-ranking."""
+    test, own = report["test"], report["control"]["weights"]
+    seeds = [*test["reranked"].values()]
+    sentences = f"{test['own']['n_segments']:,}"
+    for key, words in (("own", "the translator"), ("control", f"its {', '.join(own)}")):
+        meteor = number(test[key].get("meteor"))
+        yield [name, words, NOTHING, sentences, *_scores(test[key]), meteor, *[NOTHING] * 3]
+    features = next(iter(report["reranked"].values()))["weights"]
+    added = ", ".join(feature for feature in features if feature not in own)
+    means = [_mean([seed.get(key) for seed in seeds]) for key in _QUALITY]
+    gains = [_gained(test[key]) for key in ("bleu_gain", "ter_gain", "bleu_gain_over_control")]
+    yield [name, f"these and {added}", f"{len(seeds)}", sentences, *means, *gains]
+    for key, words in (("random_bleu", "chance"), ("oracle_bleu", "hindsight")):
+        yield [name, words, NOTHING, sentences, f"{test[key]:.1f}", *[NOTHING] * 6]
 
 
 def _training_cells(history: pd.DataFrame | None, select_by: str) -> Sequence[str]:
@@ -133,3 +141,16 @@ def _scores(found: Mapping[str, object]) -> list[str]:
         low, high = found[f"{name}_interval"]
         cells.append(f"{found[name]:.1f} ({low:.1f}–{high:.1f})")
     return [*cells, f"{found['chrf']:.1f}"]
+
+
+def _mean(scores: Sequence[float | None]) -> str:
+    """Return the mean over seeds, and its deviation where there are two."""
+    values = pd.Series(scores, dtype=float)
+    spread = f" ± {values.std():.1f}" if values.count() > 1 else ""
+    return f"{number(values.mean())}{spread}"
+
+
+def _gained(found: Mapping[str, object]) -> str:
+    """Return a gain of reranking.gains, with its interval where there is one."""
+    bounds = found["interval"] and " ({} to {})".format(*map(signed, found["interval"]))
+    return f"{signed(found['difference'])}{bounds or ''}"

@@ -24,9 +24,11 @@ MEASURES = {
     "sts_unseen": Measure("sts", "without_overlap", "pearson", "+.3f"),
     "word_translation": Measure("word_translation", "nearest_neighbour", "p1"),
     "bleu": Measure("reranking", "", "bleu"),
+    "bleu_over_control": Measure("reranking", "control", "bleu"),
 }
 """Measures by the name that claims give. ``bleu`` is of entries of ``rerankings``, and of their
-translators' own choices under the names of entries of ``translators``."""
+translators' own choices under the names of entries of ``translators``; ``bleu_over_control`` has in
+their place what is chosen without the similarities, by weights that are tuned as well."""
 
 
 class Compared(Strict):

@@ -12,8 +12,7 @@ class RetrievalEvaluation(Strict):
 
     Attributes:
         split: Whose images and captions are embedded.
-        bootstrap_samples: Draws of the images, or of another unit, for one model's intervals; and
-            permutations of a test of translations.
+        bootstrap_samples: Draws of the images, or of another unit, for one model's intervals.
         confidence: Level of the intervals.
         seed: Of draws and permutations.
         fold_images: Larger pools are also ranked in folds of about so many images, as COCO's 5,000
@@ -83,11 +82,11 @@ class ProbeEvaluation(Strict):
 
 
 class Significance(Strict):
-    """Intervals of means over seeds, and tests of two recipes.
+    """Intervals of means over seeds, and tests of two recipes, or of what re-ranking gains.
 
     Attributes:
-        draws: Of seeds and images together. The correction for many tests multiplies the smallest
-            p, which is 1 / draws.
+        draws: Of seeds and images, or sentences, together. The correction for many tests multiplies
+            the smallest p, which is 1 / draws.
     """
 
     draws: Count
@@ -118,5 +117,5 @@ class Evaluations(Strict):
 
     @property
     def drawn(self) -> dict[str, float]:
-        """The arguments of every function that draws seeds and images."""
+        """The arguments of every function that draws seeds and images, or sentences."""
         return {**self.retrieval.bootstrap, "resamples": self.significance.draws}

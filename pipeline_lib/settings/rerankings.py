@@ -16,7 +16,7 @@ class Reranking(Strict):
         translator: Entry of ``translators`` whose n-best lists are ranked anew.
         dataset: The translator's data set.
         recipe: Recipe whose similarities are the new features.
-        seed: Which of its models.
+        seeds: Which of its models: each ranks with weights of its own.
         pairs: Its pair set: none of its images may be in the translated test split, and none of its
             training images in the validation split.
         features: The images' features, or ``none``; with them only sentences are taken whose
@@ -32,7 +32,7 @@ class Reranking(Strict):
     translator: Name
     dataset: Name
     recipe: Name
-    seed: Seed
+    seeds: Annotated[list[Seed], Field(min_length=1)]
     pairs: Name
     features: Name
     similarities: Annotated[list[Similarity], Field(min_length=1)]

@@ -244,8 +244,12 @@ class Settings(Strict):
         yield from _unknown(f"{where}.features", [chosen.features], [NONE, *self.extractors])
         if row and chosen.pairs != row.get("pairs"):
             yield f"{where}.pairs: {chosen.recipe} has {row.get('pairs')}, found {chosen.pairs}"
-        if row and chosen.seed not in row.get("seeds", []):
-            yield f"{where}.seed: {chosen.recipe} has {row.get('seeds')}, found {chosen.seed}"
+        if row and not {*chosen.seeds} <= {*row.get("seeds", [])}:
+            yield f"{where}.seeds: {chosen.recipe} has {row.get('seeds')}, found {chosen.seeds}"
+        for key in ("seeds", "similarities"):
+            values = getattr(chosen, key)
+            if len(set(values)) < len(values):
+                yield f"{where}.{key}: expected each once, found {values}"
         if "image" in chosen.similarities and chosen.features == NONE:
             yield f"{where}.similarities: image needs features, found features: {NONE}"
         if translator is None:

@@ -23,21 +23,27 @@ from pipeline_lib.evaluation.reranking.nbest import NBest, write_nbest
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
 from pipeline_lib.evaluation.reranking.similarities import (
     check_lists,
+    list_similarities,
     with_images,
-    with_similarities,
+    with_own_features,
 )
-from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.settings.evaluations import RetrievalEvaluation, Significance
 from pipeline_lib.settings.rerankings import Reranking
 from stages import rerank as stage
 
 RETRIEVAL = RetrievalEvaluation(
     split="test", bootstrap_samples=200, confidence=0.95, seed=1, fold_images=1000
 )
+EVALUATIONS = SimpleNamespace(
+    retrieval=RETRIEVAL,
+    significance=Significance(draws=300),
+    drawn={**RETRIEVAL.bootstrap, "resamples": 300},
+)
 VALUES = {
     "translator": "toy",
     "dataset": "toy",
     "recipe": "tiny",
-    "seed": 1,
+    "seeds": [1, 2],
     "pairs": "tiny",
     "features": "tiny",
     "similarities": ["sentence", "image"],
@@ -68,13 +74,9 @@ def rows(*images):
 @pytest.mark.parametrize("similarity", ["cosine", "order"])
 def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
     made, lists, features = model(similarity=similarity), nbest([2, 1, 3]), tiny.features()
-    found = with_similarities(
-        lists, rows(4, 0, 4), made, ("en", "de"), features, ["sentence", "image"]
+    found = list_similarities(
+        lists, rows(4, 0, 4), made, ("en", "de"), features, ["image", "sentence"]
     )
-    assert found.names == ("score", "log_likelihood", "length", "sentence", "image")
-    np.testing.assert_array_equal(found.features[:, 0], lists.scores)
-    np.testing.assert_array_equal(found.features[:, 1], lists.features[:, 0])
-    assert found.features[:, 2].tolist() == [len(text.split()) for text in lists.text]
 
     def embed(tokens, language):
         ids, lengths = made.vocabulary.encode_all([tokens], language)
@@ -85,8 +87,17 @@ def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
         translation = embed(text.split(), "de")
         source = embed([f"en{image}", "in"], "en")
         photo = made.embed_features(torch.from_numpy(features.vectors[image][None]))
-        expected = [made.scores(source, translation).item(), made.scores(photo, translation).item()]
-        np.testing.assert_allclose(found.features[row, 3:], expected, atol=1e-5)
+        expected = [made.scores(photo, translation).item(), made.scores(source, translation).item()]
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+def test_features_of_the_translator_are_its_score_its_own_and_the_length():
+    lists = nbest([2, 1, 3])
+    found = with_own_features(lists)
+    assert found.names == ("score", "log_likelihood", "length")
+    np.testing.assert_array_equal(found.features[:, 0], lists.scores)
+    np.testing.assert_array_equal(found.features[:, 1], lists.features[:, 0])
+    assert found.features[:, 2].tolist() == [len(text.split()) for text in lists.text]
 
 
 def test_sentences_without_an_image_are_left_out_with_their_lists():
@@ -122,36 +133,43 @@ def test_every_reason_not_to_rank_is_listed():
 
 
 def told_apart(seed):
-    """Return lists in whose second feature the share of right words hides."""
+    """Return lists in whose similarity the share of right words hides, by two models."""
     references, hypotheses, sentence, statistics = draw_lists(seed, 60, 6)
     generator = np.random.default_rng(seed)
     own = generator.standard_normal(len(sentence))
     right = statistics[:, 0] / np.maximum(statistics[:, 4], 1)
-    features = np.column_stack([own, right + 0.05 * generator.standard_normal(len(own))])
-    return Lists(
-        NBest(sentence, hypotheses, ("log_likelihood", "image"), features, own), references
-    )
+    noise = 0.05 * generator.standard_normal((2, len(own)))
+    similarities = {model: (right + noise[model - 1])[:, None] for model in (1, 2)}
+    lists = NBest(sentence, hypotheses, ("log_likelihood",), own[:, None], own)
+    return Lists(lists, similarities, references)
 
 
 def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     lists = told_apart(2)
-    found, best = rerank(told_apart(1), lists, "de", SETTINGS, RETRIEVAL)
-    assert found["reranked"]["epoch"] > 0
-    weight = found["reranked"]["weights"]["log_likelihood"]
-    assert set(found["control"]["weights"]) == {"log_likelihood"}
-    assert found["test"]["control"] == found["test"]["own"]
-    assert found["test"]["p_bleu_control"] == found["test"]["p_bleu"]
-    assert found["reranked"]["weights"]["image"] > 10 * abs(weight)
+    settings = SETTINGS.model_copy(update={"similarities": ["image"]})
+    found, best = rerank(told_apart(1), lists, "de", settings, EVALUATIONS)
     test = found["test"]
-    assert test["random_bleu"] < test["reranked"]["bleu"] <= test["oracle_bleu"]
-    assert test["reranked"]["bleu"] > test["own"]["bleu"] + 10
-    assert test["reranked"]["ter"] < test["own"]["ter"]
-    assert max(test["p_bleu"], test["p_ter"]) < 0.02
+    assert set(found["control"]["weights"]) == {"log_likelihood"}
+    assert test["control"] == test["own"]
+    assert test["bleu_gain_over_control"] == test["bleu_gain"]
     assert test["own"]["n_segments"] == 60
     assert test["n_hypotheses"] == 360
     json.dumps(found)
-    chosen = BLEU(tokenize="none").corpus_score(best["test"]["reranked"], [lists.references])
-    assert chosen.score == pytest.approx(test["reranked"]["bleu"])
+    gained = []
+    for seed in ("1", "2"):
+        weights = found["reranked"][seed]["weights"]
+        assert found["reranked"][seed]["epoch"] > 0
+        assert weights["image"] > 10 * abs(weights["log_likelihood"])
+        of_seed = test["reranked"][seed]
+        assert test["random_bleu"] < of_seed["bleu"] <= test["oracle_bleu"]
+        assert of_seed["bleu"] > test["own"]["bleu"] + 10
+        assert of_seed["ter"] < test["own"]["ter"]
+        chosen = BLEU(tokenize="none").corpus_score(best["test"][int(seed)], [lists.references])
+        assert chosen.score == pytest.approx(of_seed["bleu"])
+        gained.append(of_seed["bleu"] - test["own"]["bleu"])
+    assert test["bleu_gain"]["difference"] == pytest.approx(np.mean(gained))
+    assert max(test["bleu_gain"]["p"], test["ter_gain"]["p"]) < 0.02
+    assert test["ter_gain"]["interval"][1] < 0 < test["bleu_gain"]["interval"][0]
 
 
 def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
@@ -162,12 +180,13 @@ def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
         return {"meteor": float(len(" ".join(hypotheses)))}
 
     monkeypatch.setattr(reranking_report, "meteor", length)
-    settings = SETTINGS.model_copy(update={"meteor": True})
-    found, best = rerank(told_apart(1), told_apart(2), "de", settings, RETRIEVAL)
-    assert asked == [(60, 60, "de")] * 6
+    settings = SETTINGS.model_copy(update={"meteor": True, "similarities": ["image"]})
+    found, best = rerank(told_apart(1), told_apart(2), "de", settings, EVALUATIONS)
+    assert asked == [(60, 60, "de")] * 8
     for split in ("val", "test"):
-        for name, hypotheses in best[split].items():
-            assert found[split][name]["meteor"] == len(" ".join(hypotheses))
+        by_ranking = found[split] | {int(k): v for k, v in found[split]["reranked"].items()}
+        for ranking, hypotheses in best[split].items():
+            assert by_ranking[ranking]["meteor"] == len(" ".join(hypotheses))
 
 
 def write_inputs(folder, images):
@@ -193,7 +212,8 @@ def write_inputs(folder, images):
             }
         )
         table.to_csv(folder / f"data/nbest/toy/{split}.tsv", sep="\t", index=False)
-    model().save(folder / "data/models/tiny/seed-1", tiny.PREPROCESSING, {})
+    for seed in (1, 2):
+        model().save(folder / f"data/models/tiny/seed-{seed}", tiny.PREPROCESSING, {})
 
 
 def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
@@ -201,12 +221,12 @@ def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
     write_inputs(tmp_path, images=[0, 1, 2, 3])
     translator = SimpleNamespace(source_language="en", target_language="de")
     sections = {"rerankings": {"toy": SETTINGS}, "translators": {"toy": translator}}
-    evaluations = SimpleNamespace(retrieval=RETRIEVAL)
-    run_stage(stage, "toy", monkeypatch, **sections, evaluations=evaluations)
+    run_stage(stage, "toy", monkeypatch, **sections, evaluations=EVALUATIONS)
     found = json.loads(Path("metrics/reports/rerankings/toy.json").read_text())
     own = ["score", "log_likelihood", "length"]
     assert list(found["control"]["weights"]) == own
-    assert list(found["reranked"]["weights"]) == [*own, "sentence", "image"]
+    for seed in ("1", "2"):
+        assert list(found["reranked"][seed]["weights"]) == [*own, "sentence", "image"]
     assert found["test"]["n_hypotheses"] == found["val"]["n_hypotheses"] == 12
     kept = pd.read_csv("data/rerankings/toy/test.tsv", sep="\t")
     assert kept["source_id"].tolist() == [f"train/{number}/en/0" for number in range(4)]
@@ -217,6 +237,7 @@ def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
         "reference",
         "own",
         "control",
-        "reranked",
+        "seed-1",
+        "seed-2",
     }
     assert kept.notna().all(axis=None)

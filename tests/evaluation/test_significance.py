@@ -7,7 +7,6 @@ import pytest
 
 from pipeline_lib.evaluation.significance import (
     bootstrap_counts,
-    bootstrap_difference,
     bootstrap_interval,
     bootstrap_ratios,
     bootstrap_totals,
@@ -116,17 +115,11 @@ def test_systems_that_agree_on_every_unit_do_not_differ():
         randomisation_test(statistics, statistics[1:], ratio, 99, 0)
 
 
-def test_bootstrapped_difference_has_the_p_of_the_normal_distribution():
-    """Shared draws: units that are hard for both systems do not blur their difference."""
-    generator = np.random.default_rng(10)
-    hard, noise = generator.standard_normal((2, 400))
-    a, b = 10 * hard, 10 * hard + noise - noise.mean() - 0.1 * noise.std()
-    draws = [bootstrap_totals(side[:, None], 20_000, 3)[:, 0] / 400 for side in (a, b)]
-    found = bootstrap_difference(*draws, 0.95)
-    half = 1.96 * noise.std() / 20
-    middle = 0.1 * noise.std()
-    assert found["interval"] == pytest.approx([middle - half, middle + half], abs=0.006)
-    assert found["p"] == pytest.approx(0.0455, abs=0.008)  # two standard errors, two-sided
-    assert bootstrap_difference(draws[0], draws[0], 0.95) == {"interval": [0, 0], "p": 1}
-    with pytest.raises(ValueError, match=r"\(20000,\) and \(5,\)"):
-        bootstrap_difference(draws[0], draws[1][:5], 0.95)
+def test_what_else_moves_the_difference_makes_it_harder_to_show():
+    generator = np.random.default_rng(4)
+    counts = np.ones(200)
+    a, b = (np.stack([generator.binomial(1, share, 200), counts], 1) for share in (0.3, 0.7))
+    alone = randomisation_test(a, b, ratio, 999, 0)
+    assert alone == randomisation_test(a, b, ratio, 999, 0, np.zeros(999)) < 0.01
+    moved = generator.normal(0, 0.5, 999)
+    assert randomisation_test(a, b, ratio, 999, 0, moved) > 0.3

@@ -9,8 +9,14 @@ from click.testing import CliRunner
 from refusals import refused
 from study import CLAIM, ROOT, write_study
 
-from pipeline_lib.reporting.claims import asked_by_claims, claim_table, judged, reranked_figures
-from pipeline_lib.reporting.differences import Difference
+from pipeline_lib.reporting.claims import (
+    asked_by_claims,
+    claim_table,
+    judged,
+    reranked_figures,
+    reranking_tests,
+)
+from pipeline_lib.reporting.differences import ONE_SEED, Difference, Measured, differences
 from pipeline_lib.settings.claims import Claim
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings
@@ -77,12 +83,66 @@ def test_a_study_reports_its_claims(tmp_path, monkeypatch):
 
 
 def test_rerankings_stand_beside_their_translators():
-    test = {"reranked": {"bleu": 35.4, "n_segments": 9}, "own": {"bleu": 30.9, "n_segments": 9}}
-    table = reranked_figures({"images": {"test": test}}, {"images": "en_de", "unknown": "en_de"})
+    table = reranked_figures(*reranked(interval=[1.0, 8.0], p=0.01))
     assert table[["recipe", "item", "metric", "seeds", "value"]].to_numpy().tolist() == [
-        ["images", "images", "bleu", 1, 35.4],
+        ["images", "images", "bleu", 2, 35.4],
         ["en_de", "images", "bleu", 1, 30.9],
+        ["images", "images", "bleu", 2, 35.4],
+        ["en_de", "images", "bleu", 1, 33.0],
     ]
+    assert table["variant"].tolist() == ["", "", "control", "control"]
+
+
+def reranked(interval, p):
+    """Return the report of a re-ranking, and whose translations it ranks."""
+    test = {
+        "reranked": {"1": {"bleu": 35.3}, "2": {"bleu": 35.5}},
+        "own": {"bleu": 30.9},
+        "control": {"bleu": 33.0},
+        "bleu_gain": {"difference": 4.5, "interval": interval, "p": p},
+        "bleu_gain_over_control": {"difference": 2.4, "interval": interval, "p": p and 2 * p},
+    }
+    return {"images": {"test": test}}, {"images": "en_de", "unknown": "en_de"}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_claim_of_bleu_is_decided_by_the_test_of_the_re_ranking(turned):
+    row, against = ("en_de", "images") if turned else ("images", "en_de")
+    own = claims(measure="bleu", compared={"images": {"row": row, "against": against}})
+    [asked] = asked_by_claims(own)
+    settings = load_settings(ROOT / "params.yaml").evaluations
+
+    def found(interval, p):
+        reports = reranked(interval, p)
+        tested = reranking_tests(*reports)
+        measured = Measured(reranked_figures(*reports), {}, {}, settings, tested)
+        return differences([asked], measured)[asked]
+
+    sign = -1 if turned else 1
+    clear = found([1.0, 8.0], 0.01)
+    assert clear == Difference(sign * 4.5, *sorted([sign * 1.0, sign * 8.0]), 0.01, 0.01)
+    verdict = "contradicted" if turned else "reproduced"
+    assert judged(own, {asked: clear}, 0.95)["verdict"].tolist() == [verdict]
+    assert found(None, None).untested == ONE_SEED
+
+
+def test_a_re_ranking_that_has_not_run_is_named():
+    compared = {"images": {"row": "images", "against": "en_de"}}
+    [asked] = asked_by_claims(claims(measure="bleu", compared=compared))
+    settings = load_settings(ROOT / "params.yaml").evaluations
+    measured = Measured(reranked_figures({}, {"images": "en_de"}), {}, {}, settings)
+    assert differences([asked], measured)[asked].untested == "images has not run"
+
+
+def test_a_claim_may_ask_what_is_gained_over_the_control():
+    compared = {"images": {"row": "images", "against": "en_de"}}
+    [asked] = asked_by_claims(claims(measure="bleu_over_control", compared=compared))
+    reports = reranked(interval=[1.0, 8.0], p=0.01)
+    settings = load_settings(ROOT / "params.yaml").evaluations
+    tested = reranking_tests(*reports)
+    measured = Measured(reranked_figures(*reports), {}, {}, settings, tested)
+    found = differences([asked], measured)[asked]
+    assert (found.difference, found.p) == (pytest.approx(2.4), 0.02)
 
 
 def test_claims_that_name_nothing_are_refused_all_at_once(tmp_path):

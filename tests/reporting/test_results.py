@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from graph import ROOT, read_yaml
+from refusals import refused
 from scipy import stats
+from study import write_study
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_reports
@@ -25,6 +27,7 @@ from pipeline_lib.reporting.published import (
     published_tables,
     read_published,
 )
+from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import reranking_table, translator_table
 from pipeline_lib.reporting.summary import headline, summary_table
 from pipeline_lib.reporting.table import markdown_table
@@ -311,20 +314,37 @@ def test_tables_of_translators_and_of_reranking(tmp_path):
     assert translator_table(read_reports(tmp_path / "none")) is None
     test = {
         "own": quality(30.0), "control": quality(31.0),
-        "reranked": quality(31.5) | {"meteor": 52.34}, "p_bleu": 0.004, "p_ter": 0.2,
-        "p_bleu_control": 0.5, "random_bleu": 25.0, "oracle_bleu": 44.4,
+        "reranked": {"4": quality(31.5) | {"meteor": 52.34}, "5": quality(32.5) | {"meteor": 52}},
+        "bleu_gain": {"difference": 2.0, "interval": [-0.5, 4.0], "p": 0.1},
+        "ter_gain": {"difference": -1.0, "interval": [-3.0, -0.2], "p": 0.02},
+        "bleu_gain_over_control": {"difference": 1.0, "interval": None, "p": None},
+        "random_bleu": 25.0, "oracle_bleu": 44.4,
     }  # fmt: skip
+    all_weights = {"weights": {"score": 1.0, "length": 2.0, "image": 3.0}}
     tuned = {
         "control": {"weights": {"score": 1.0, "length": 2.0}},
-        "reranked": {"weights": {"score": 1.0, "length": 2.0, "image": 3.0}},
+        "reranked": {"4": all_weights, "5": all_weights},
     }
     table = reranking_table({"vse": {**tuned, "val": {}, "test": test}})
     assert table.rows == [
-        ["vse", "the translator", "1,014", "30.0 (29.0–31.0)", ter, "60.0", *["–"] * 4],
-        ["vse", "its score, length", "1,014", "31.0 (30.0–32.0)", ter, "60.0", *["–"] * 4],
-        ["vse", "these and image", "1,014", "31.5 (30.5–32.5)", ter, "60.0",
-         "52.3", "0.004", "0.200", "0.500"],
-        ["vse", "chance", "1,014", "25.0", *["–"] * 6],
-        ["vse", "hindsight", "1,014", "44.4", *["–"] * 6],
+        ["vse", "the translator", "–", "1,014", "30.0 (29.0–31.0)", ter, "60.0", *["–"] * 4],
+        ["vse", "its score, length", "–", "1,014", "31.0 (30.0–32.0)", ter, "60.0", *["–"] * 4],
+        ["vse", "these and image", "2", "1,014", "32.0 ± 0.7", "40.0 ± 0.0", "60.0 ± 0.0",
+         "52.2 ± 0.2", "+2.0 (−0.5 to +4.0)", "−1.0 (−3.0 to −0.2)", "+1.0"],
+        ["vse", "chance", "–", "1,014", "25.0", *["–"] * 6],
+        ["vse", "hindsight", "–", "1,014", "44.4", *["–"] * 6],
     ]  # fmt: skip
     assert reranking_table({}) is None
+
+
+def test_a_re_ranking_of_before_is_to_be_run_again(tmp_path, monkeypatch):
+    write_study(tmp_path)
+    older = tmp_path / "metrics/reports/rerankings/images.json"
+    older.parent.mkdir(parents=True)
+    older.write_text(json.dumps({"test": {"own": {"bleu": 30.0}, "p_bleu": 0.1}}))
+    monkeypatch.chdir(tmp_path)
+    with refused(
+        "metrics/reports/rerankings",
+        "images.json: expected what its seeds gain. Run dvc repro rerank@images",
+    ):
+        read_results(load_settings())

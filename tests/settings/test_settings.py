@@ -114,6 +114,34 @@ def test_each_seed_that_learns_pseudopairs_has_a_teacher(study):
         study(change)
 
 
+def test_a_re_ranking_names_what_fits_its_translator_and_its_recipe(study):
+    def change(content):
+        right = content["rerankings"]["world_kadar"]
+        content["rerankings"] |= {
+            "seeds": right | {"seeds": [2, 3]},
+            "reads": right | {"recipe": "kadar_en", "seeds": [1], "pairs": "world_en"},
+            "learnt": right | {"pairs": "world_six", "dataset": "world"},
+            "shown": right | {"similarities": ["image", "image"], "seeds": [1, 1]},
+            "nobody": right | {"recipe": "kadar", "translator": "world_en", "features": "lite"},
+        }
+
+    with refused(
+        "rerankings.seeds.seeds: kadar_en_de_translated_c2c has [1, 2], found [2, 3]",
+        "rerankings.reads.recipe: kadar_en does not read de",
+        "rerankings.learnt.pairs: kadar_en_de_translated_c2c has world_en_de_translated, found "
+        "world_six",
+        "rerankings.learnt.dataset: world_en_de has world_parallel, found world",
+        "rerankings.shown.seeds: expected each once, found [1, 1]",
+        "rerankings.shown.similarities: expected each once, found ['image', 'image']",
+        "rerankings.shown.similarities: image needs features, found features: none",
+        "rerankings.nobody.translator: nothing is called 'world_en'",
+        "rerankings.nobody.recipe: nothing is called 'kadar'",
+        "rerankings.nobody.features: nothing is called 'lite'",
+        by=SettingsError,
+    ):
+        study(change)
+
+
 def test_a_translation_adds_to_another(study):
     def chained(content):
         first = content["translations"]["world_machine"]

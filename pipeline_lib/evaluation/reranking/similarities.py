@@ -1,4 +1,4 @@
-"""N-best lists with a joint space's similarities as features (§4.4 of Calixto et al. 2017)."""
+"""Features of n-best lists: a joint space's similarities (§4.4 of Calixto et al. 2017), length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,19 +14,30 @@ from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.joint_space import JointSpace
 
 
-def with_similarities(
+def with_own_features(lists: NBest) -> NBest:
+    """Return n-best lists with all features that take no model.
+
+    These are the translator's ``score``, by which it ranks itself, the features of its lists and
+    the ``length`` in tokens: an n-best list holds shorter and longer translations, and what a
+    weight of the length alone brings is no merit of a similarity.
+    """
+    lengths = np.array([len(text.split()) for text in lists.text], np.float64)
+    return replace(
+        lists,
+        names=("score", *lists.names, "length"),
+        features=np.column_stack([lists.scores, lists.features, lengths]),
+    )
+
+
+def list_similarities(
     lists: NBest,
     rows: pd.DataFrame,
     model: JointSpace,
     languages: tuple[str, str],
     features: Features,
     similarities: Sequence[str],
-) -> NBest:
-    """Return n-best lists with the translator's features and one more per similarity.
-
-    The translator's are its ``score``, by which it ranks itself, the features of its lists and the
-    ``length`` in tokens: an n-best list holds shorter and longer translations, and what a weight of
-    the length alone brings is no merit of a similarity.
+) -> np.ndarray:
+    """Return how alike each translation is to what it is of, ``[hypotheses, similarities]``.
 
     Args:
         lists: Translations as tokens; list n is of row n of ``rows``.
@@ -47,12 +58,8 @@ def with_similarities(
     if "image" in similarities:
         images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
-    lengths = np.array([len(text.split()) for text in lists.text], np.float64)
-    columns = [_scores_of_lists(model, of, translations, lists) for of in compared.values()]
-    return replace(
-        lists,
-        names=("score", *lists.names, "length", *compared),
-        features=np.column_stack([lists.scores, lists.features, lengths, *columns]),
+    return np.column_stack(
+        [_scores_of_lists(model, compared[name], translations, lists) for name in similarities]
     )
 
 

@@ -30,25 +30,6 @@ class RetrievalRanks:
     folds: int = 1
 
 
-def retrieval_scores(
-    images: np.ndarray,
-    image_ids: Sequence[str],
-    captions: np.ndarray,
-    caption_image_ids: Sequence[str],
-    *,
-    resamples: int,
-    confidence: float,
-    seed: int,
-    scores: Scores = dot_products,
-) -> dict[str, object]:
-    """Rank a pool in both directions and summarise the ranks.
-
-    The arguments are those of :func:`retrieval_ranks` and :func:`summarise`.
-    """
-    ranks = retrieval_ranks(images, image_ids, captions, caption_image_ids, scores)
-    return summarise(ranks, resamples=resamples, confidence=confidence, seed=seed)
-
-
 def retrieval_ranks(
     images: np.ndarray,
     image_ids: Sequence[str],
