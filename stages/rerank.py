@@ -66,14 +66,14 @@ def main(name: str) -> None:
         for split, (lists, rows) in found.items()
     )
     report, best = rerank(val, test, languages[1], chosen, settings.evaluations)
+    of_seeds = {seed: f"seed-{seed}" for seed in chosen.seeds}
     with publish(Path(f"data/rerankings/{name}")) as folder:
         folder.mkdir()
         for split, (_, rows) in found.items():
             ids = rows[["source_id", "target_id", "image_id", "reference"]]
-            of_seeds = {seed: f"seed-{seed}" for seed in chosen.seeds}
-            texts = pd.DataFrame(best[split], index=ids.index).rename(columns=of_seeds)
+            table = ids.join(pd.DataFrame(best[split]).rename(columns=of_seeds))
             path = folder / f"{split}.tsv"
-            ids.join(texts).to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
+            table.to_csv(path, sep="\t", index=False, quoting=csv.QUOTE_NONE)
     write_report(report, Path(f"metrics/reports/rerankings/{name}.json"))
 
 

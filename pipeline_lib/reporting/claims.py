@@ -78,8 +78,7 @@ def reranked_figures(
         translators: Translator of each entry.
     """
     rows = []
-    for asked, report, before, _ in _rerankings(rerankings, translators):
-        test = report["test"]
+    for asked, test, before, _ in _rerankings(rerankings, translators):
         ranked = {asked.recipe: [*test["reranked"].values()], asked.baseline: [test[before]]}
         for name, found in ranked.items():
             values = pd.Series([each["bleu"] for each in found])
@@ -97,21 +96,20 @@ def reranking_tests(
         rerankings: Report of each entry that ran; those of one seed are not tested.
         translators: Translator of each entry.
     """
-    gains = {
-        asked: report["test"][gain]
-        for asked, report, _, gain in _rerankings(rerankings, translators)
-    }
     return {
-        asked: DifferenceTest(*gain["interval"], gain["p"])
-        for asked, gain in gains.items()
-        if gain["p"] is not None
+        asked: DifferenceTest(*test[gain]["interval"], test[gain]["p"])
+        for asked, test, _, gain in _rerankings(rerankings, translators)
+        if test[gain]["p"] is not None
     }
 
 
 def _rerankings(
     rerankings: Mapping[str, dict], translators: Mapping[str, str]
 ) -> Iterator[tuple[Asked, dict, str, str]]:
-    """Yield what claims may ask of a re-ranking, its report, and the keys of both in there."""
+    """Yield what claims may ask of a re-ranking, its test split, and two keys in there.
+
+    They are of what it is compared with, and of what it gains.
+    """
     for name in sorted(translators.keys() & rerankings.keys()):
         for measure, before, gain in (
             ("bleu", "own", "bleu_gain"),
@@ -119,7 +117,7 @@ def _rerankings(
         ):
             task, variant, metric, _ = MEASURES[measure]
             asked = Asked(name, translators[name], task, name, variant, metric)
-            yield asked, rerankings[name], before, gain
+            yield asked, rerankings[name]["test"], before, gain
 
 
 def _asked(claim: Claim, item: str) -> Asked:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.reporting.differences import Asked, Difference
-from pipeline_lib.reporting.table import NOTHING, Table
+from pipeline_lib.reporting.table import NOTHING, Table, mean_cell
 from pipeline_lib.settings.evaluations import Comparison
 
 Comparisons = Mapping[str, Comparison]
@@ -92,8 +92,7 @@ def _cells(own: pd.DataFrame, languages: list[str]) -> Iterator[str]:
             yield from [NOTHING] * 3
             continue
         row = own.loc[language]
-        spread = row["sum_of_recalls_sd"]
-        yield f"{row['sum_of_recalls']:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
+        yield mean_cell(row["sum_of_recalls"], row["sum_of_recalls_sd"])
         yield from difference_cells(Difference(*(row[name] for name in _FIELDS)))
 
 
@@ -101,10 +100,14 @@ def difference_cells(found: Difference, form: str = "+.1f") -> tuple[str, str]:
     """Return a difference with its interval, and its corrected p or why there is none."""
     if np.isnan(found.difference):
         return NOTHING, found.untested or NOTHING
-    points, low, high = (signed(each, form) for each in (found.difference, found.low, found.high))
     if found.untested:
-        return points, found.untested
-    return f"{points} ({low} to {high})", p_value(found.holm)
+        return signed(found.difference, form), found.untested
+    return bounded(found.difference, found.low, found.high, form), p_value(found.holm)
+
+
+def bounded(points: float, low: float, high: float, form: str = "+.1f") -> str:
+    """Return a difference with its interval."""
+    return f"{signed(points, form)} ({signed(low, form)} to {signed(high, form)})"
 
 
 def p_value(p: float) -> str:

@@ -18,7 +18,7 @@ from pipeline_lib.reporting.figures import (
     retrieval_figures,
 )
 from pipeline_lib.reporting.summary import ARROWS
-from pipeline_lib.reporting.table import Table, number
+from pipeline_lib.reporting.table import Table, mean_cell, number
 
 _KINDS = {"caption_length": "tokens", "rarest_word": "rarest word seen"}
 _SUMS = "sum_of_recalls"
@@ -293,12 +293,12 @@ def _seeds(line: Sequence[_Cell | None]) -> str:
 def _written(cell: _Cell | None, column: Column) -> str:
     if cell is None:
         return number(None)
-    spread = bounds = ""
-    if column.interval and not np.isnan(cell.sd):
-        spread = f" ± {cell.sd:{column.form}}"
-    if column.interval and not np.isnan(cell.low):
+    if not column.interval:
+        return number(cell.value, column.form)
+    bounds = ""
+    if not np.isnan(cell.low):
         bounds = f" ({cell.low:{column.form}}–{cell.high:{column.form}})"
-    return f"{cell.value:{column.form}}{spread}{bounds}"
+    return mean_cell(cell.value, cell.sd, column.form) + bounds
 
 
 def _greatest(entries: Sequence[tuple[str, str]], cells: Sequence[_Cell | None]) -> Iterator[int]:

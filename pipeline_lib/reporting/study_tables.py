@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation
-from pipeline_lib.reporting.comparisons import signed
-from pipeline_lib.reporting.table import NOTHING, Table, number
+from pipeline_lib.reporting.comparisons import bounded, signed
+from pipeline_lib.reporting.table import NOTHING, Table, mean_cell, number
 from pipeline_lib.settings.recipes import Recipe
 
 _ENDS = {"stalled": "validation", "cap": "most epochs"}
@@ -146,11 +146,10 @@ def _scores(found: Mapping[str, object]) -> list[str]:
 def _mean(scores: Sequence[float | None]) -> str:
     """Return the mean over seeds, and its deviation where there are two."""
     values = pd.Series(scores, dtype=float)
-    spread = f" ± {values.std():.1f}" if values.count() > 1 else ""
-    return f"{number(values.mean())}{spread}"
+    return mean_cell(values.mean(), values.std())
 
 
 def _gained(found: Mapping[str, object]) -> str:
     """Return a gain of reranking.gains, with its interval where there is one."""
-    bounds = found["interval"] and " ({} to {})".format(*map(signed, found["interval"]))
-    return f"{signed(found['difference'])}{bounds or ''}"
+    points, interval = found["difference"], found["interval"]
+    return bounded(points, *interval) if interval else signed(points)

@@ -35,6 +35,11 @@ def number(value: float | None, form: str = ",.1f") -> str:
     return NOTHING if pd.isna(value) else f"{value:{form}}"
 
 
+def mean_cell(mean: float, deviation: float, form: str = ".1f") -> str:
+    """Return a mean over seeds, with its deviation if that is a number."""
+    return number(mean, form) + ("" if pd.isna(deviation) else f" ± {deviation:{form}}")
+
+
 def markdown_table(table: Table) -> str:
     """Return the table as Markdown under its title; what stands out is bold."""
     numbers = len(table.header) - table.labels

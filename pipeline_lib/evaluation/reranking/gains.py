@@ -39,16 +39,17 @@ def gain(
     def mean(totals: np.ndarray) -> np.ndarray:
         return score(totals.reshape(*totals.shape[:-1], seeds, -1)).mean(axis=-1)
 
-    old, new = (float(mean(way.sum(axis=0))) for way in ways)
+    difference = float(mean(ways[1].sum(axis=0)) - score(before.sum(axis=0)))
     if min(seeds, len(before)) < 2:
-        return {"difference": new - old, "interval": None, "p": None}
+        return {"difference": difference, "interval": None, "p": None}
     draws, seed = int(drawn["resamples"]), int(drawn["seed"])
     own = seed_noise([np.stack([contributions(each, score) for each in after])])
     noises = noise_draws(own, 1 / seeds, draws, seed)
-    lower, higher = (mean(bootstrap_totals(way, draws, seed)) for way in ways)
-    interval = bootstrap_interval(higher - lower + noises, drawn["confidence"])
+    old = score(bootstrap_totals(before, draws, seed))
+    new = mean(bootstrap_totals(ways[1], draws, seed))
+    interval = bootstrap_interval(new - old + noises, drawn["confidence"])
     p = randomisation_test(*ways, mean, draws, seed, noises)
-    return {"difference": new - old, "interval": interval.tolist(), "p": p}
+    return {"difference": difference, "interval": interval.tolist(), "p": p}
 
 
 def contributions(statistics: np.ndarray, score: Score) -> np.ndarray:

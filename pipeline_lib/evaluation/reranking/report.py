@@ -94,18 +94,15 @@ def rerank(
         ContractError: METEOR is asked for and cannot be measured.
     """
     tuned = {ranking: _tune(val, ranking, settings) for ranking in (CONTROL, *settings.seeds)}
-    splits = {"val": val, "test": test}
-    rows = {split: _choose(lists, tuned) for split, lists in splits.items()}
-    texts = {split: _texts(splits[split].nbest, chosen) for split, chosen in rows.items()}
-    outcomes = {
-        split: {
-            **_quality(texts[split], lists.references, language, settings, evaluations),
-            **_gains(lists, rows[split], texts[split], evaluations),
+    outcomes, texts, weights = {}, {}, {}
+    for split, lists in (("val", val), ("test", test)):
+        rows = _choose(lists, tuned)
+        chosen = texts[split] = _texts(lists.nbest, rows)
+        outcomes[split] = {
+            **_quality(chosen, lists.references, language, settings, evaluations),
+            **_gains(lists, rows, chosen, evaluations),
             **_bounds(lists, evaluations),
         }
-        for split, lists in splits.items()
-    }
-    weights = {}
     for ranking, found in tuned.items():
         names = val.names(ranking, settings.similarities)
         named = dict(zip(names, found.weights.tolist(), strict=True))
