@@ -11,7 +11,16 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, create_model
 
-from pipeline_lib.settings.strict import NONE, Count, Language, Name, Precision, Strict, choose
+from pipeline_lib.settings.strict import (
+    NONE,
+    Count,
+    Language,
+    Name,
+    Precision,
+    Several,
+    Strict,
+    choose,
+)
 
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 T = TypeVar("T", bound=Strict)
@@ -33,7 +42,7 @@ class Architecture(Strict):
         precision: Arithmetic of the recurrent layer's matrix products, or of everything (``f64``).
     """
 
-    languages: list[Language]
+    languages: Several[Language]
     vocabulary: Literal["pooled", "per_language"]
     word_dim: Count
     tune_words: bool

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict, Whole
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Several, Strict, Whole
 
 Annotation = Literal["caption", "translation", "machine"]
 
@@ -39,8 +39,8 @@ class Multi30kDataset(Strict):
 
     reader: Literal["multi30k"]
     raw: str
-    languages: list[Language]
-    splits: list[
+    languages: Several[Language]
+    splits: Several[
         Literal["train", "val", "test", "test_2017_flickr", "test_2017_mscoco", "test_2018_flickr"]
     ]
     validation_images: Count | Literal["all"]
@@ -51,7 +51,7 @@ class Flickr8kDataset(Strict):
 
     reader: Literal["flickr8k"]
     raw: str
-    languages: list[Language]
+    languages: Several[Language]
     split_column: Literal["flickr8k_split", "multi30k_split"]
 
 
@@ -82,7 +82,7 @@ class CocoDataset(Strict):
 
     reader: Literal["coco"]
     raw: str
-    languages: list[Language]
+    languages: Several[Language]
     japanese: Literal["stair", "yj", "none"]
     splits: Literal["karpathy"] | SharedImages
 
@@ -97,7 +97,7 @@ class BitextDataset(Strict):
 
     reader: Literal["bitext"]
     raw: str
-    languages: Annotated[list[Language], Field(min_length=2)]
+    languages: Annotated[Several[Language], Field(min_length=2)]
 
 
 Dataset = Annotated[
@@ -122,14 +122,14 @@ class PairSet(Strict):
     """
 
     dataset: Name
-    captions: dict[Language, list[Annotation]]
+    captions: dict[Language, Several[Annotation]]
     per_image: Count
     images: Literal["all", "first_half", "second_half"]
     exclude_images: Name
-    validation: Literal["same"] | dict[Language, list[Annotation]]
+    validation: Literal["same"] | dict[Language, Several[Annotation]]
     plus: Name
 
     @property
-    def validation_kinds(self) -> dict[Language, list[Annotation]]:
+    def validation_kinds(self) -> dict[Language, Several[Annotation]]:
         """Kinds of validation captions to take, per language."""
         return self.captions if self.validation == "same" else self.validation

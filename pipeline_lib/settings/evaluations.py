@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Several, Strict
 
 
 class RetrievalEvaluation(Strict):
@@ -103,7 +103,7 @@ class Comparison(Strict):
 
     question: str
     baseline: Name
-    recipes: list[Name]
+    recipes: Several[Name]
 
 
 class Evaluations(Strict):

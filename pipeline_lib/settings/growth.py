@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Name, Seed, Strict
+from pipeline_lib.settings.strict import Name, Seed, Several, Strict
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -27,5 +27,5 @@ class Growth(Strict):
     pairs: Name
     features: Name
     word_vectors: Name
-    photos: Annotated[list[Share], Field(min_length=1)]
-    seeds: Annotated[list[Seed], Field(min_length=1)]
+    photos: Several[Share]
+    seeds: Several[Seed]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Seed, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Seed, Several, Strict
 
 
 class Nearest(Strict):
@@ -71,7 +71,7 @@ class Pseudopairs(Strict):
     """
 
     teacher: Name
-    seeds: Annotated[list[Seed], Field(min_length=1)]
+    seeds: Several[Seed]
     images_of: Side
     captions_of: Side
     retrieval: Retrieval

@@ -18,7 +18,7 @@ from pipeline_lib.settings.architecture import (
 from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
 from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
-from pipeline_lib.settings.strict import Count, Name, Rate, Seed, choose
+from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several, choose
 
 
 class Recipe(Architecture):
@@ -68,7 +68,7 @@ class Recipe(Architecture):
     initial: Name
     word_vectors: Name
     lexicon: Name
-    seeds: list[Seed]
+    seeds: Several[Seed]
     min_count: Count
     markers: Literal["both", "end", "none"]
     oov: Literal["unk", "drop", "pieces"]
@@ -96,13 +96,6 @@ class Recipe(Architecture):
     def aligns_words(self) -> bool:
         """Whether training moves words towards their translations."""
         return False
-
-    def problems(self) -> Iterator[str]:
-        """Yield what the keys contradict, those of every part included."""
-        for key in ("seeds", "languages"):
-            found = getattr(self, key)
-            if len(set(found)) != len(found) or not found:
-                yield f"{key}: expected one or more different ones, found {found}"
 
 
 def recipe_form(values: Mapping[str, object]) -> type[Recipe]:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Strict
+from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several, Strict
 
 Similarity = Literal["sentence", "image"]
 
@@ -32,10 +32,10 @@ class Reranking(Strict):
     translator: Name
     dataset: Name
     recipe: Name
-    seeds: Annotated[list[Seed], Field(min_length=1)]
+    seeds: Several[Seed]
     pairs: Name
     features: Name
-    similarities: Annotated[list[Similarity], Field(min_length=1)]
+    similarities: Several[Similarity]
     step_cap: Rate
     decay: Annotated[float, Field(gt=0, le=1)]
     epochs: Count

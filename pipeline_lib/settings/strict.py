@@ -4,7 +4,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 T = TypeVar("T")
 
@@ -26,6 +27,16 @@ Precision = Literal["bf16", "f32", "f64"]
 precision. ``f64``: the reference, whose results are the same on every CPU (arithmetic.py)."""
 
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+
+
+def _each_once(values: list[T]) -> list[T]:
+    if any(value in values[:place] for place, value in enumerate(values)):
+        raise PydanticCustomError("twice", "each entry once")
+    return values
+
+
+Several = Annotated[list[T], Field(min_length=1), AfterValidator(_each_once)]
+"""One or more different ones."""
 
 
 class SettingsError(ValueError):

@@ -246,10 +246,6 @@ class Settings(Strict):
             yield f"{where}.pairs: {chosen.recipe} has {row.get('pairs')}, found {chosen.pairs}"
         if row and not {*chosen.seeds} <= {*row.get("seeds", [])}:
             yield f"{where}.seeds: {chosen.recipe} has {row.get('seeds')}, found {chosen.seeds}"
-        for key in ("seeds", "similarities"):
-            values = getattr(chosen, key)
-            if len(set(values)) < len(values):
-                yield f"{where}.{key}: expected each once, found {values}"
         if "image" in chosen.similarities and chosen.features == NONE:
             yield f"{where}.similarities: image needs features, found features: {NONE}"
         if translator is None:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Strict
+from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Several, Strict
 
 
 class Tokenizer(Strict):
@@ -103,6 +103,6 @@ class Lexicon(Strict):
 
     source: str
     pairs: Name
-    languages: Annotated[list[Language], Field(min_length=2, max_length=2)]
-    train: Annotated[list[str], Field(min_length=1)]
-    test: Annotated[list[str], Field(min_length=1)]
+    languages: Annotated[Several[Language], Field(min_length=2, max_length=2)]
+    train: Several[str]
+    test: Several[str]

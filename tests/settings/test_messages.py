@@ -87,11 +87,23 @@ VALUES = {
     ),
     "a seed twice": (
         ["recipes", "mule", "seeds"], [1, 1],
-        "seeds: expected one or more different ones, found [1, 1]",
+        "recipes.mule.seeds: expected each entry once, found [1, 1]",
     ),
-    "no language": ([*KADAR, "languages"], [], "languages: expected one or more different ones"),
+    "a seed of a teacher twice": (
+        ["pseudopairs", "world_pseudo", "seeds"], [1, 1],
+        "pseudopairs.world_pseudo.seeds: expected each entry once, found [1, 1]",
+    ),
+    "a similarity twice": (
+        ["rerankings", "world_kadar", "similarities"], ["image", "image"],
+        "rerankings.world_kadar.similarities: expected each entry once",
+    ),
+    "a kind of caption twice": (
+        ["pairs", "world_six", "captions", "en"], ["caption", "caption"],
+        "pairs.world_six.captions.en: expected each entry once",
+    ),
+    "no language": ([*KADAR, "languages"], [], "languages: expected 1 or more entries, found []"),
     "a language twice": (
-        [*KADAR, "languages"], ["en", "en"], "languages: expected one or more different ones",
+        [*KADAR, "languages"], ["en", "en"], "languages: expected each entry once, found ['en'",
     ),
     "a map to fit": (
         [*KADAR, "orthogonal_map"], True, "orthogonal_map: no part of the objective altern",
