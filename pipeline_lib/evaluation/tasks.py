@@ -16,7 +16,7 @@ from pipeline_lib.evaluation.retrieval.languages import (
     one_per_image,
     translated_alike,
 )
-from pipeline_lib.evaluation.retrieval.mixed_pool import mixed_pool_scores
+from pipeline_lib.evaluation.retrieval.mixed_pool import mixed_pool_scores, shared_images
 from pipeline_lib.evaluation.retrieval.pools import RankedPool, ranked_pool, ranks_in_folds
 from pipeline_lib.evaluation.retrieval.recalls import summarise
 from pipeline_lib.evaluation.retrieval.sentences import sentence_ranks, sentence_scores
@@ -34,8 +34,8 @@ def retrieval_report(run: Evaluated) -> Report:
     Returns:
         ``{"split", "pools", "per_seed": {seed: {language: scores}}}``, where scores are those of
         :func:`recalls.summarise`; those of a large pool have the same in ``folds``, ranked in
-        parts (see pools.ranks_in_folds). With several languages also ``{"mixed": {seed: scores}}``
-        of :func:`mixed_pool.mixed_pool_scores`.
+        parts (see pools.ranks_in_folds). With several languages that share images also
+        ``{"mixed": {seed: scores}}`` of :func:`mixed_pool.mixed_pool_scores`.
     """
 
     def summary(pool: RankedPool) -> Report:
@@ -50,7 +50,7 @@ def retrieval_report(run: Evaluated) -> Report:
 
     split, fold_images = run.settings.retrieval.split, run.settings.retrieval.fold_images
     report = {"split": split, "pools": dict(run.pools), "per_seed": _per_seed(run, score)}
-    if len(run.pools) < 2:
+    if len(run.pools) < 2 or not shared_images(next(iter(run.ranked.values()))):
         return report
 
     def mixed(seed: int) -> Report:

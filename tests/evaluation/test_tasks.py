@@ -175,6 +175,17 @@ def test_a_mixed_pool_is_ranked_one_caption_at_a_time():
     assert "mixed" not in TASKS["retrieval"](run(objective="alternating", languages=["de"]))
 
 
+def test_languages_without_a_shared_photo_are_not_mixed():
+    made = run()
+    photos = made.captions["image_id"].unique()
+    english = made.captions["image_id"].isin(photos[::2])
+    apart = made.captions[english == (made.captions["language"] == "en")].reset_index(drop=True)
+    kept = {1: embeddings(1, apart, 0)}
+    report = TASKS["retrieval"](Evaluated(**{**vars(made), "captions": apart, "embeddings": kept}))
+    assert "mixed" not in report
+    assert report["per_seed"]["1"]["de"]["sum_of_recalls"] == 600
+
+
 def test_exact_translations_need_sources_and_protocols_stand_apart():
     made = run()
     found = TASKS["sentence_retrieval"](made)["per_seed"]["1"]

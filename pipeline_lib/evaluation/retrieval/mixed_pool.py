@@ -13,6 +13,11 @@ _CHUNK = 1024
 """Images that are scored against all captions at a time."""
 
 
+def shared_images(pools: Mapping[str, RankedPool]) -> set[str]:
+    """Return the ids of the images that all pools have."""
+    return set.intersection(*(set(pool.image_ids) for pool in pools.values()))
+
+
 def mixed_pool_scores(
     pools: Mapping[str, RankedPool],
     scores: Scores,
@@ -26,7 +31,7 @@ def mixed_pool_scores(
     A space whose languages lie apart puts all captions of one before those of the others.
 
     Args:
-        pools: Pool of each language.
+        pools: Pool of each language; they share images (:func:`shared_images`).
         scores: Scores of all pairs of some images and some captions.
         resamples: Bootstrap draws of the images.
         confidence: Level of the intervals.
@@ -37,8 +42,7 @@ def mixed_pool_scores(
         and ``first_language``: the share in per cent of images whose first caption is in each.
     """
     first = next(iter(pools.values()))
-    shared = [set(pool.image_ids) for pool in pools.values()]
-    kept = np.isin(first.image_ids, [*set.intersection(*shared)])
+    kept = np.isin(first.image_ids, [*shared_images(pools)])
     images, place = first.images[kept], {name: i for i, name in enumerate(first.image_ids[kept])}
     captions, owners, languages = [], [], []
     for number, pool in enumerate(pools.values()):
