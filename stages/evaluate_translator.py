@@ -43,6 +43,8 @@ def main(name: str) -> None:
             folder.mkdir()
             for split in SPLITS:
                 rows = pairs[pairs["split"] == split]
+                if rows.empty:  # a data set may keep no test split
+                    continue
                 lists = nbest_lists(translator, rows["source"].tolist(), tokenize, each)
                 write_nbest(lists, folder / f"{split}.nbest")
                 ids = rows[["source_id", "target_id", "image_id"]]

@@ -3,16 +3,26 @@
 import gzip
 import json
 import pickle
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from lone_stage import run_stage
 from pydantic import TypeAdapter
 from refusals import refused
 from tiny_translation import recipe, toy_pairs, toy_subwords
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import check_captions, read_captions, write_captions
+from pipeline_lib.contract.tables import (
+    check_captions,
+    empty_pairs,
+    read_captions,
+    write_captions,
+    write_images,
+    write_pairs,
+)
 from pipeline_lib.contract.translations import read_translations, write_translations
 from pipeline_lib.corpora.multi30k import read_multi30k
 from pipeline_lib.corpora.parallel import parallel_text
@@ -40,6 +50,7 @@ from pipeline_lib.synthesis.translate import (
 from pipeline_lib.synthesis.validation import greedy_bleu, measure, nbest_lists
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import SPECIALS
+from stages import evaluate_translator
 
 TOKENIZERS = {
     language: Tokenizer(tokenizer="whitespace", lowercase=True, normalize=False)
@@ -313,6 +324,29 @@ def test_quality_is_measured_on_every_split_but_the_training_one(trained):
     assert set(found) == {"val", "test"}
     assert found["test"]["bleu_signature"].startswith("nrefs:1|case:mixed")
     assert 0 <= greedy_bleu(translator, pairs) <= 100
+
+
+def test_a_data_set_without_test_split_has_lists_of_validation_alone(tmp_path, monkeypatch):
+    known = captions()[lambda rows: rows["split"] != "test"]
+    monkeypatch.chdir(tmp_path)
+    write_captions(known, Path("data/captions/toy.parquet"))
+    photos = images({"photo:4": "test"}).assign(dataset="toy", path="4.png")
+    write_images(photos, Path("data/images/none.parquet"))
+    write_pairs(empty_pairs(), Path("data/pairs/none.parquet"))
+    Translator(recipe("transformer"), toy_subwords()).save(Path("data/translators/toy"))
+    Path("data/translators/toy/training.json").write_text("{}")
+    bootstrap = {"resamples": 10, "confidence": 0.9, "seed": 1}
+    run_stage(
+        evaluate_translator,
+        "toy",
+        monkeypatch,
+        translators={"toy": recipe("transformer")},
+        tokenizers=TOKENIZERS,
+        evaluations=SimpleNamespace(retrieval=SimpleNamespace(bootstrap=bootstrap)),
+    )
+    assert {path.name for path in Path("data/nbest/toy").iterdir()} == {"val.nbest", "val.tsv"}
+    report = json.loads(Path("metrics/reports/translators/toy.json").read_text())
+    assert set(report["quality"]) == {"val"}
 
 
 @pytest.mark.real_data
