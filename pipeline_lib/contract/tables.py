@@ -32,7 +32,11 @@ _CAPTION_FIELDS = [
     pa.field("source_caption_id", _TEXT, nullable=True),
 ]
 CAPTIONS = pa.schema(_CAPTION_FIELDS)
-"""One sentence about one image. ``source_caption_id`` names the caption that it translates."""
+"""One sentence about one image.
+
+``source_caption_id`` names the caption that it translates; of a translation that people made of
+another one, the caption that both go back to, so that all that say the same name the same.
+"""
 
 IMAGES = pa.schema(
     [

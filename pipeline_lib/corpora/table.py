@@ -67,12 +67,20 @@ def table_corpus(
     _note_quotes(table, path, problems)
     _note_bad_images(table, folder, path, problems)
     _note_bad_references(table, rows, path, problems)
-    return assemble([rows], photos.drop_duplicates("path"), dataset, path, problems)
+    rows, images = _from_originals(rows), photos.drop_duplicates("path")
+    return assemble([rows], images, dataset, path, problems)
 
 
 def _sources(table: pd.DataFrame, dataset: str) -> pd.Series:
     source = dataset + "/" + table["key"] + "/" + table["translation_of"]
     return source.where(table["translation_of"] != "", None)
+
+
+def _from_originals(rows: pd.DataFrame) -> pd.DataFrame:
+    """Let a translation of a translation name what that one was made of, as far back as it goes."""
+    sources = dict(zip(rows["caption_id"], rows["source_caption_id"], strict=True))
+    origin = {name: _lineage(name, sources)[-1] for name in sources}
+    return rows.assign(source_caption_id=rows["source_caption_id"].map(origin))
 
 
 def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
@@ -157,12 +165,15 @@ def _note_bad_references(
 
 def _in_circles(sources: dict[str, object]) -> set[str]:
     """Return the captions from which one comes back to them, from translation to source."""
-    found = set()
-    for start in sources:
-        seen, at = {start}, sources[start]
-        while at in sources and at not in seen:
-            seen.add(at)
-            at = sources[at]
-        if at == start and len(seen) > 1:  # one that names itself is noted above
-            found.add(start)
-    return found
+    # One that names itself is noted above.
+    lineages = ((name, _lineage(name, sources)) for name in sources)
+    return {name for name, of in lineages if len(of) > 1 and sources.get(of[-1]) == name}
+
+
+def _lineage(caption: str, sources: dict[str, object]) -> list[str]:
+    """Return a caption and what it goes back to, by steps, until nothing new comes."""
+    found = {caption: None}  # in the order of the steps
+    while (source := sources.get(caption)) in sources and source not in found:
+        found[source] = None
+        caption = source
+    return list(found)

@@ -241,6 +241,18 @@ def test_table_reads_ids_texts_and_sources(tmp_path):
     assert sources(corpus) == {"mine/a/de/translation/0": "mine/a/en/caption/1"}
 
 
+def test_translations_of_translations_name_the_caption_that_all_go_back_to(tmp_path):
+    chain = [
+        "a.jpg\ttrain\tcs\ttranslation\t0\tMedv\u011bd.\tfr/translation/0",
+        "a.jpg\ttrain\tfr\ttranslation\t0\tUn ours.\tde/translation/0",
+    ]
+    corpus = READERS["table"](write_table(tmp_path, [*TABLE, *chain]), "set")
+    of = dict.fromkeys(
+        (f"set/a/{language}/translation/0" for language in ("de", "fr", "cs")), "set/a/en/caption/1"
+    )
+    assert sources(corpus) == of
+
+
 def test_table_takes_columns_in_any_order_a_byte_order_mark_and_windows_line_ends(tmp_path):
     plain = READERS["table"](write_table(tmp_path / "plain"), "mine")
     fields = [line.split("\t") for line in TABLE]
