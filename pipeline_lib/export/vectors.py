@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,8 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
 
     Args:
         embedder: The model.
-        table: ``.parquet``, ``.csv`` (quoted) or tabs (not quoted), with the column ``text``.
+        table: ``.parquet``, ``.csv`` (quoted) or tabs (not quoted), with the column ``text``. All
+            columns of the latter two are text.
         language: Of all rows; else the column ``language`` says it.
         output: Parquet to publish.
 
@@ -125,9 +127,13 @@ def _of_text(table: Path) -> Iterator[pa.RecordBatch]:
         delimiter="," if comma else "\t", quote_char='"' if comma else False,
         newlines_in_values=comma,
     )  # fmt: skip
-    text = {name: pa.string() for name in ("text", "language")}
-    convert = pa.csv.ConvertOptions(column_types=text, strings_can_be_null=False)
-    with pa.csv.open_csv(table, parse_options=form, convert_options=convert) as reader:
+    # By their looks, 007 would be a number, and columns of another look after 1 MB an error.
+    convert = pa.csv.ConvertOptions(default_column_type=pa.string(), strings_can_be_null=False)
+    read = partial(pa.csv.open_csv, table, convert_options=convert)
+    with read(parse_options=form) as reader:
+        # An empty line of one column is a row, whose text is missing.
+        form.ignore_empty_lines = len(reader.schema) > 1
+    with read(parse_options=form) as reader:
         for batch in reader:
             for first in range(0, len(batch), _ROWS):
                 yield batch.slice(first, _ROWS)

@@ -67,7 +67,8 @@ class Embedder:
         tokens = [tokenize(sentence) for sentence in sentences]
         if not tokens:
             return self._no_vectors
-        raise_problems("sentences", [f"no word in {i}" for i, t in enumerate(tokens) if not t])
+        wordless = [sentences[i] for i, words in enumerate(tokens) if not words]
+        raise_problems("sentences", [f"expected words, found {each!r}" for each in wordless])
         ids, lengths = self.model.vocabulary.encode_all(tokens, language)
         tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
         return self.model.embed_tokens(*tensors, language).numpy()

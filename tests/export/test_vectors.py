@@ -58,6 +58,37 @@ def test_rows_keep_their_order_and_columns(embed, colours, tmp_path, monkeypatch
     np.testing.assert_allclose(np.array(table["vector"].to_pylist()), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv"])
+def test_values_of_a_text_table_come_out_as_they_stand(embed, tmp_path, name):
+    columns = ("id", "day", "sure", "share", "note", "empty", "language", "text")
+    rows = [
+        ("000788", "2024-01-02", "TRUE", "1.50", "NA", "", "en", "a red photo"),
+        ("000012", "2024-01-03", "false", "2", "", "", "de", "ein Foto"),
+    ]
+    result, output = embed(write(tmp_path / name, rows, columns))
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output).drop_columns("vector")
+    assert table.to_pylist() == [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def test_a_quoted_value_keeps_its_lines_and_commas(embed, tmp_path):
+    (tmp_path / "t.csv").write_text('id,note,text\n007,"a,\n""b""",red\n008,"",blue\n009,,white\n')
+    result, output = embed(tmp_path / "t.csv", "--language", "en")
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output)
+    assert table["id"].to_pylist() == ["007", "008", "009"]
+    assert table["note"].to_pylist() == ['a,\n"b"', "", ""]
+
+
+@pytest.mark.parametrize(("first", "last"), [("", "late"), ("7", "seven"), ("1", "")])
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv"])
+def test_a_column_may_change_its_look_after_the_first_megabyte(tmp_path, name, first, last):
+    rows = [(first, "en", "x" * 1000)] * 1500 + [(last, "en", "red")]
+    path = write(tmp_path / name, rows, ("note", "language", "text"))
+    found = [value for part in parts(path) for value in part["note"].to_pylist()]
+    assert found == [first] * 1500 + [last]
+
+
 def test_the_language_of_all_rows_is_named(embed, tmp_path):
     path = write(tmp_path / "t.tsv", [("rot",), ("blau",)], ("text",))
     assert embed(path, "--language", "de")[0].exit_code == 0
@@ -103,6 +134,16 @@ def test_what_cannot_be_embedded_is_named_and_nothing_is_written(
     result, output = embed(write(tmp_path / "t.tsv", rows, columns))
     assert (result.exit_code, output.exists()) == (2, False)
     assert said in result.output
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv"])
+def test_an_empty_line_is_a_row_where_there_is_one_column_alone(embed, tmp_path, name):
+    (tmp_path / name).write_text("text\nred\n\nblue\n", encoding="utf-8")
+    result, _ = embed(tmp_path / name, "--language", "en")
+    assert (result.exit_code, "row 2: expected words, found ''" in result.output) == (2, True)
+    path = write(tmp_path / name, [("red", "en"), ("blue", "en")], ("text", "language"))
+    path.write_text(path.read_text() + "\n")
+    assert embed(path)[0].exit_code == 0
 
 
 def test_a_table_of_numbers_is_no_text(embed, tmp_path):

@@ -55,7 +55,7 @@ def test_bad_input_is_named(folder, photos, tmp_path):
     embedder = Embedder.load(folder)
     with pytest.raises(ContractError, match="expected one of de, en; found 'fr'"):
         embedder.embed_sentences(["un chien"], language="fr")
-    with pytest.raises(ContractError, match="no word in 1"):
+    with pytest.raises(ContractError, match="expected words, found '  '"):
         embedder.embed_sentences(["en1", "  "], language="en")
     with pytest.raises(ContractError, match="expected a list of them, found 'en1'"):
         embedder.embed_sentences("en1", language="en")
