@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,16 +10,25 @@ import pandas as pd
 from ruamel.yaml import YAML
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora import coco, flickr8k, multi30k
 from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split_hint
-from pipeline_lib.corpora.own_table import complete_table
+from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.selection import select
 from pipeline_lib.corpora.table import table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
+from pipeline_lib.settings.text import Tokenizer
+from pipeline_lib.text.latent_semantics import largest_dim
+from pipeline_lib.text.tokenizers import tokenize_captions
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
+
+_SELECTION_SEED, _PER_IMAGE = 1, 5
+
+_MIN_COUNT = 2
+"""Training photos of a word that decides word vectors: words of fewer are chance."""
 
 _FEW_PHOTOS = 2000
 """Training photos below which our own recipe learns less by heart: see docs/polyview.md."""
@@ -71,10 +80,12 @@ def _table(source: Source, raw: Path) -> Found:
     """Write the user's table, completed, beside a link to the photos."""
     problems: list[str] = []
     table = complete_table(source.captions, problems)
+    drawn = table["split"].equals(DEFAULTS["split"](table))
     if source.languages:
         problems += language_problems([*source.languages], table["language"].unique())
-        table = table[table["language"].isin(source.languages)].reset_index(drop=True)
-    problems += [*_gaps(table), *_bad_photos(table["image"].unique(), source.images)]
+        table = _of_languages(table, source.languages)
+    problems += _gaps(table, _DRAWN if drawn else _NAMED)
+    problems += _bad_photos(table["image"].unique(), source.images)
     corpus = table_corpus(table, source.captions, source.images, source.name, problems)
     home = raw / source.name
     home.mkdir(parents=True)
@@ -84,12 +95,36 @@ def _table(source: Source, raw: Path) -> Found:
     return Found({"reader": "table", "raw": f"data/raw/{source.name}"}, corpus)
 
 
+def _of_languages(table: pd.DataFrame, languages: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of some languages, as translations of each other alone.
+
+    Where a translation was made by way of a language that is left out, it names what that one
+    translated.
+    """
+    left_out = set(table["language"]) - set(languages)
+    caption = table["image"] + "/" + table[["language", "annotation", "position"]].agg("/".join, 1)
+    behind = dict(zip(caption, table["translation_of"], strict=True))
+    rows = table[table["language"].isin(languages)].reset_index(drop=True)
+    source = rows["translation_of"]
+    for _ in left_out:
+        further = (rows["image"] + "/" + source).map(behind).fillna("")
+        source = source.mask(_language(source).isin(left_out), further)
+    return rows.assign(translation_of=source.mask(_language(source).isin(left_out), ""))
+
+
+def _language(caption: pd.Series) -> pd.Series:
+    return caption.str.partition("/")[0]
+
+
 def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
         """Link a corpus in its publishers' layout, and its photos."""
         chosen = {"languages": [*(source.languages or known)], **options}
         corpus = READERS[reader](source.captions, source.name, **chosen)
-        found = [*_gaps(corpus.captions), *_bad_photos(corpus.images["path"], source.images)]
+        found = [
+            *_gaps(corpus.captions, _OF_CORPUS),
+            *_bad_photos(corpus.images["path"], source.images),
+        ]
         raise_problems(source.captions, found)
         raw.mkdir(parents=True)
         (raw / source.name).symlink_to(source.captions)
@@ -112,15 +147,25 @@ DOORS: dict[str, Door] = {
 """From the name of a layout to what reads it."""
 
 
-def _gaps(captions: pd.DataFrame) -> Iterator[str]:
-    """Yield the splits that no photo has, and the languages that cannot be tested."""
+_NAMED = (
+    "Name the splits so, or leave the column split out: it is then drawn, a tenth of the photos "
+    "each for val and test"
+)
+_DRAWN = (
+    "Of few photos the draw, a tenth each for val and test, may take none: add photos, or name "
+    "each photo's split in the column split"
+)
+_OF_CORPUS = "Complete the corpus, or choose other languages with --language"
+
+
+def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
+    """Yield the splits that no photo has, with a remedy, and the languages without a test."""
     there = set(captions["split"])
     for split in SPLITS:
         if there and split not in there:
             yield (
                 f"split: expected photos of train, val and test, found none of {split} among "
-                f"{', '.join(sorted(there))}{split_hint(there)} Name the splits so, or leave the "
-                "column out: it is then drawn, a tenth of the photos each for val and test"
+                f"{', '.join(sorted(there))}{split_hint(there)} {remedy}"
             )
     for language, own in captions.groupby("language"):
         if there.issuperset(SPLITS) and _tested_kind(own) is None:
@@ -155,6 +200,9 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         root: Of the checkout; what all studies evaluate is taken from its own params.yaml.
         source: What the user named.
         found: What was found there.
+
+    Raises:
+        ContractError: If no word stands in the captions of two training photos.
     """
     world = YAML(typ="safe").load((root / "params.yaml").read_text(encoding="utf-8"))
     name, captions = source.name, found.corpus.captions
@@ -164,17 +212,19 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         for language, own in by_language.items()
     }
     moses = world["tokenizers"]["en"]
+    tokenizers = {each: world["tokenizers"].get(each, moses) for each in by_language}
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
+    word_dim = _word_dim(source, captions, kinds, tokenizers)
     params = {
         "root": "checkout",
         "worlds": {},
         "datasets": {name: found.dataset},
-        "tokenizers": {each: world["tokenizers"].get(each, moses) for each in by_language},
+        "tokenizers": tokenizers,
         "extractors": {f"{name}_lite0": _extractor(name, found)},
-        "selection_seed": 1,
+        "selection_seed": _SELECTION_SEED,
         "pairs": {
             name: {
-                "dataset": name, "captions": kinds, "per_image": 5, "images": "all",
+                "dataset": name, "captions": kinds, "per_image": _PER_IMAGE, "images": "all",
                 "exclude_images": "none", "validation": "same", "plus": "none",
             }
         },
@@ -184,8 +234,8 @@ def study_params(root: Path, source: Source, found: Found) -> str:
                 "method": "latent_semantic",
                 "source": f"data/pairs/{name}.parquet",
                 "pairs": "none",
-                "dim": _word_dim(photos),
-                "min_count": 2,
+                "dim": word_dim,
+                "min_count": _MIN_COUNT,
             }
         },
         "lexicons": {},
@@ -194,7 +244,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         **{section: {} for section in ("comparisons", "claims")},
         **{section: {} for section in ("rerankings", "translated_queries", "growth")},
         "departures": {},
-        "recipes": {name: _recipe(name, [*by_language], photos)},
+        "recipes": {name: _recipe(name, [*by_language], photos, word_dim)},
     }  # fmt: skip
     yaml, text = YAML(), io.StringIO()
     yaml.default_flow_style = False
@@ -227,7 +277,7 @@ def _evaluations(world: dict[str, object], found: Found) -> dict[str, object]:
     }
 
 
-def _recipe(name: str, languages: list[str], photos: int) -> dict[str, object]:
+def _recipe(name: str, languages: list[str], photos: int, word_dim: int) -> dict[str, object]:
     """Return our own recipe, in as many updates as a small set of photos needs."""
     return {
         "paper": "polyview",
@@ -240,7 +290,7 @@ def _recipe(name: str, languages: list[str], photos: int) -> dict[str, object]:
         "initial": "none",
         "word_vectors": f"{name}_latent",
         "lexicon": "none",
-        "word_dim": _word_dim(photos),
+        "word_dim": word_dim,
         "text_photos": 0,
         "batch_size": _BATCH,
         "max_epochs": max(_LEAST_EPOCHS, -(-_LEAST_UPDATES * _BATCH // photos)),
@@ -248,6 +298,23 @@ def _recipe(name: str, languages: list[str], photos: int) -> dict[str, object]:
     }
 
 
-def _word_dim(photos: int) -> int:
+def _word_dim(
+    source: Source,
+    captions: pd.DataFrame,
+    kinds: dict[str, list[str]],
+    tokenizers: dict[str, dict[str, object]],
+) -> int:
+    """Return the size of word vectors that the training captions of the pair set suffice for."""
+    learnt = select(
+        captions, kinds=kinds, per_image=_PER_IMAGE, images="all", validation={},
+        seed=_SELECTION_SEED,
+    )  # fmt: skip
+    settings = {each: Tokenizer.model_validate(own) for each, own in tokenizers.items()}
+    largest = largest_dim(tokenize_captions(learnt, settings), _MIN_COUNT)
+    if not largest:
+        raise ContractError(
+            f"{source.captions}: expected words that stand in the captions of {_MIN_COUNT} "
+            "training photos or more, found none: word vectors are learnt from them. Add captions"
+        )
     # Directions beyond half the number of photos are chance.
-    return min(_LARGEST_WORD_DIM, photos // 2)
+    return min(_LARGEST_WORD_DIM, learnt["image_id"].nunique() // 2, largest)

@@ -42,24 +42,41 @@ def latent_semantic_vectors(
     Raises:
         ContractError: If there are fewer frequent words, or photos, than a vector has numbers.
     """
-    documents, photos = pd.factorize(pairs["image_id"])
-    found = {
-        language: _occurrences(pairs["tokens"].iloc[rows], documents[rows])
-        for language, rows in sorted(pairs.groupby("language").indices.items())
-    }
-    frequent = [
-        where
-        for words in found.values()
-        for where in words.values()
-        if len(where) >= options.min_count
-    ]
-    raise_problems("latent semantics", _too_few(len(frequent), len(photos), options))
-    space = _space(_matrix(frequent, len(photos)), options.dim)
+    found, photos = _by_language(pairs)
+    frequent = _frequent(found, options.min_count)
+    raise_problems("latent semantics", _too_few(len(frequent), photos, options))
+    space = _space(_matrix(frequent, photos), options.dim)
     with_pieces = {language: words | _pieces(words) for language, words in found.items()}
     return {
         language: (sorted(words), _vectors([words[w] for w in sorted(words)], space))
         for language, words in with_pieces.items()
     }
+
+
+def largest_dim(pairs: pd.DataFrame, min_count: int) -> int:
+    """Return the most numbers that a vector of :func:`latent_semantic_vectors` may have.
+
+    Args:
+        pairs: Training captions, with ``image_id``, ``language`` and ``tokens``.
+        min_count: Words of fewer photos do not count.
+    """
+    found, photos = _by_language(pairs)
+    return min(len(_frequent(found, min_count)), photos)
+
+
+def _by_language(pairs: pd.DataFrame) -> tuple[dict[str, dict[str, Counter[int]]], int]:
+    """Return in which photos each word of each language stands, and how many photos there are."""
+    documents, photos = pd.factorize(pairs["image_id"])
+    found = {
+        language: _occurrences(pairs["tokens"].iloc[rows], documents[rows])
+        for language, rows in sorted(pairs.groupby("language").indices.items())
+    }
+    return found, len(photos)
+
+
+def _frequent(found: Mapping[str, Mapping[str, Counter[int]]], least: int) -> list[Counter[int]]:
+    """Return where each word of enough photos stands."""
+    return [where for words in found.values() for where in words.values() if len(where) >= least]
 
 
 def _occurrences(sentences: Iterable[list[str]], documents: np.ndarray) -> dict[str, Counter[int]]:

@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from dvc.utils.hydra import apply_overrides
@@ -19,7 +20,11 @@ from study import ROOT
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.study import load_settings
+from pipeline_lib.text.latent_semantics import latent_semantic_vectors
+from pipeline_lib.text.tokenizers import tokenize_captions
+from pipeline_lib.text.training_text import training_captions
 
 SHORT = [(name, language, f"{language} {name}") for name in NAMES for language in ("en", "de")]
 COMPLETE = ["image", "split", "language", "annotation", "position", "text", "translation_of"]
@@ -141,6 +146,68 @@ def test_only_the_languages_asked_for_are_taken(root):
     assert settings.recipe("mine").languages == ["de"]
 
 
+def of_three_languages(name, split):
+    return [
+        (name, split, "en", "caption", 0, "A dog runs", ""),
+        (name, split, "de", "translation", 0, "Ein Hund rennt", "en/caption/0"),
+        (name, split, "fr", "translation", 0, "Un chien court", "de/translation/0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("languages", "sources"),
+    [
+        (["de"], {"de": ""}),
+        (["de", "fr"], {"de": "", "fr": "de/translation/0"}),
+        (["en", "de"], {"de": "en/caption/0", "en": ""}),
+        (["en", "fr"], {"fr": "en/caption/0", "en": ""}),
+    ],
+)
+def test_a_translation_of_a_language_left_out_names_what_is_behind_it(root, languages, sources):
+    path = write([row for each in SPLITS.items() for row in of_three_languages(*each)], COMPLETE)
+    settings = made(root, new(path, *(f"--language={language}" for language in languages)))
+    found = captions(root, settings)
+    assert set(found["annotation"][found["language"] != "en"]) == {"translation"}
+    table = pd.read_csv(
+        root / "studies/mine/data/raw/mine/captions.tsv", sep="\t", keep_default_na=False
+    )
+    assert dict(zip(table["language"], table["translation_of"], strict=True)) == sources
+
+
+def test_a_translation_of_no_language_of_the_table_is_refused_with_languages_too(root):
+    rows = [row for each in SPLITS.items() for row in of_three_languages(*each)]
+    rows[1] = (*rows[1][:-1], "english/caption/0")
+    result = new(write(rows, COMPLETE), "--language", "de")
+    assert_refused(root, result, "captions.tsv:3: expected a caption of the same image as")
+
+
+@pytest.mark.parametrize("table", ["few words", "many words"])
+def test_word_vectors_of_a_new_study_can_be_learnt(root, table):
+    """As the stages captions, pairs and word_vectors do it: of few words, vectors are small."""
+    rows = SHORT
+    if table == "many words":
+        rows = [(name, "en", f"w{n} w{n + 1}") for n, name in enumerate(sorted(NAMES))]
+    settings = made(root, new(write(rows)))
+    pairs = select(
+        tokenize_captions(captions(root, settings), settings.tokenizers),
+        kinds=settings.pairs["mine"].captions,
+        per_image=settings.pairs["mine"].per_image,
+        images=settings.pairs["mine"].images,
+        validation={},
+        seed=settings.selection_seed,
+    )
+    options = settings.word_vectors["mine_latent"]
+    vectors = latent_semantic_vectors(training_captions(pairs), options)
+    assert options.dim == settings.recipe("mine").word_dim == vectors["en"][1].shape[1]
+    photos = pairs["image_id"].nunique()
+    assert options.dim == 2 if table == "few words" else 2 < options.dim <= photos // 2
+
+
+def test_captions_without_a_common_word_are_refused(root):
+    rows = [(name, "en", name.partition(".")[0]) for name in NAMES]
+    assert_refused(root, new(write(rows)), "expected words that stand in the captions of 2")
+
+
 def test_a_corpus_in_its_own_layout_is_linked(root):
     raw = write_flickr8k(root.parent / "raw")
     for name in ("11", "21", "31"):
@@ -152,6 +219,14 @@ def test_a_corpus_in_its_own_layout_is_linked(root):
     assert set(captions(root, settings)["language"]) == {"en", "de"}
     home = root / "studies/mine"
     assert (home / settings.extractors["mine_lite0"].images / "31.jpg").is_file()
+
+
+def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):
+    raw = write_flickr8k(root.parent / "raw")
+    photos = raw / "flickr8k/images.csv"
+    photos.write_text(photos.read_text().replace(",val,", ",train,"))
+    result = new(raw, "--from", "flickr8k", "--language", "en")
+    assert_refused(root, result, "found none of val among test, train. Complete the corpus")
 
 
 LACKS_VAL = [(name, "dev" if split == "val" else split) for name, split in SPLITS.items()]
@@ -180,7 +255,11 @@ REFUSED = {
     "dev for val": (
         [(*row, "en", "x") for row in LACKS_VAL],
         {"header": ("image", "split", "language", "text")},
-        ["found none of val among dev, test, train"],
+        ["found none of val among dev, test, train", "leave the column split out"],
+    ),
+    "too few photos for a draw": (
+        SHORT[:4], {},
+        ["found none of val among", "Of few photos the draw", "add photos, or name"],
     ),
     "a missing photo": (
         [*SHORT, ("lost.jpg", "en", "x")], {},
