@@ -10,6 +10,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.search.names import printable
 
 if TYPE_CHECKING:
     from pipeline_lib.search.index import PhotoIndex
@@ -110,24 +111,20 @@ def _print(
 ) -> None:
     """Print what was read, and the photos found, below the folder as the user named it."""
     for path, problem in index.unreadable.items():
-        click.echo(f"unreadable: {_printable(path)}: {problem}", err=True)
+        click.echo(f"unreadable: {printable(path)}: {problem}", err=True)
     for term in terms:
         click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term, languages)}", err=True)
     for hit in hits:
         path = photos / index.paths[hit.number]
-        click.echo(f"{hit.score:7.4f}  {_printable(path)}")
+        click.echo(f"{hit.score:7.4f}  {printable(path)}")
 
 
 def _described(term: "Term", languages: Sequence[str]) -> str:
     if not term.language:
-        return f"photo {_printable(term.text)}"
+        return f"photo {printable(term.text)}"
     unknown = f"; unknown words: {', '.join(term.unknown)}" if term.unknown else ""
     guess = f", a guess: the model has {', '.join(languages)}" if term.guessed else ""
     return f"{term.text!r} read as {term.language}{guess}{unknown}"
-
-
-def _printable(path: Path | str) -> str:
-    return str(path).encode(errors="replace").decode()
 
 
 def _print_json(index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hit"]) -> None:

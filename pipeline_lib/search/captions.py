@@ -38,12 +38,16 @@ class Captions:
 
 
 def study_captions(model: Path) -> Path | None:
-    """Return the captions that a model in its study (data/models/RECIPE/seed-N) learnt from."""
-    recipe = model.resolve() / "recipe.json"
-    if not recipe.is_file():
+    """Return the captions that a model in its study (data/models/RECIPE/seed-N) learnt from.
+
+    None if the model lies outside a study, or in one without them.
+    """
+    place = model.resolve()
+    recipe = place / "recipe.json"
+    if not recipe.is_file() or len(place.parents) < 3:
         return None
     name = read_report(recipe).get("pairs")
-    table = model.resolve().parents[2] / f"pairs/{name}.parquet"
+    table = place.parents[2] / f"pairs/{name}.parquet"
     return table if table.is_file() else None
 
 

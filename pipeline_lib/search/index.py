@@ -4,9 +4,11 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,9 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", "
 
 _AT_ONCE = 1024
 """Photos that are embedded before the next ones are looked at."""
+
+_KEPT_EVERY = 60
+"""Seconds, at least, between two writes of the index while photos are embedded."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,8 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     """Bring the index of a folder up to date, and return it.
 
     Only new and changed photos are embedded: those of another size or time whose content (SHA-256)
-    no photo of the index has. If this is interrupted, what is done is kept.
+    no readable photo of the index has. Photos that could not be read are tried again. If this is
+    interrupted, what is done is kept; if it is killed, what was written last, a minute or so ago.
 
     Args:
         embedder: The model.
@@ -89,22 +95,25 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     dim, digest = embedder.model.architecture.embed_dim, tree_sha256(model)
     with _only_one(file):
         known = read_rows(file, dim, digest)
-        found = _look(photos)
-        rows = _Rows({path: known[path] for path in found.keys() & known.keys()})
-        changed = [
-            path for path, stat in found.items() if path not in rows or rows[path][:2] != stat
-        ]
-        of_content = {row[2]: row for row in known.values() if row[2]}
+        found, rows = _look(photos), known.copy()
+        changed = [path for path, stat in found.items() if not _is_current(known.get(path), stat)]
+        of_content = {row[2]: row for row in known.values() if not row[3]}
+        write = partial(write_rows, rows, dim, digest, file)
         try:
-            _embed_changed(embedder, photos, changed, found, of_content, rows)
+            _add(rows, _embedded(embedder, photos, changed, found, of_content), write)
+            for path in known.keys() - found.keys():
+                del rows[path]  # only now: until all are embedded, one may be known by its content
         finally:
-            if changed or rows.keys() != known.keys():
-                write_rows(rows, dim, digest, file)
+            if _written(rows) != _written(known):
+                write()
     return _index(photos, rows, dim)
 
 
 _Row = tuple[int, int, str, str, np.ndarray | None]
-"""Size in bytes, time in ns, SHA-256, what is wrong (or nothing), vector (or none)."""
+"""Size in bytes, time in ns, SHA-256, what is wrong (or nothing), vector (or none).
+
+Without a SHA-256 the photo could not be read, which says nothing of its content.
+"""
 
 _Rows = dict[str, _Row]
 
@@ -126,34 +135,72 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return path.is_file() and path.resolve().is_relative_to(folder)
 
 
-def _embed_changed(
+def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:
+    """Return whether a row was made of a photo's content, and its size and time are the same."""
+    return row is not None and bool(row[2]) and row[:2] == stat
+
+
+def _written(rows: _Rows) -> dict[str, tuple]:
+    """Return what tells rows apart, of those that are written."""
+    return {path: row[:3] for path, row in rows.items() if row[2]}
+
+
+def _add(rows: _Rows, new: Iterable[tuple[str, _Row]], write: Callable[[], None]) -> None:
+    """Add new rows; write all from time to time, for at most a tenth of the time."""
+    due = time.monotonic() + _KEPT_EVERY
+    for path, row in new:
+        rows[path] = row
+        start = time.monotonic()
+        if start >= due:
+            write()
+            end = time.monotonic()
+            due = end + max(_KEPT_EVERY, 9 * (end - start))
+
+
+def _embedded(
     embedder: Embedder,
     folder: Path,
     changed: Sequence[str],
     found: dict[str, tuple[int, int]],
     of_content: dict[str, _Row],
-    rows: _Rows,
-) -> None:
-    """Add rows of new and changed photos, showing progress."""
+) -> Iterator[tuple[str, _Row]]:
+    """Yield the rows of new and changed photos, showing progress."""
     with tqdm(total=len(changed), desc="photos", unit=" photos", disable=not changed) as bar:
         for first in range(0, len(changed), _AT_ONCE):
             new: dict[str, str] = {}
             for path in changed[first : first + _AT_ONCE]:
                 digest, problem = _content(folder / path, folder)
                 if problem:
-                    rows[path] = (*found[path], digest, problem, None)
+                    row = (digest, problem, None)
                 elif digest in of_content:
-                    rows[path] = (*found[path], *of_content[digest][2:])
+                    row = of_content[digest][2:]
                 else:
                     new[path] = digest
                     continue
                 bar.update()
+                yield path, (*found[path], *row)
             vectors = embedder.embed_each([folder / path for path in new])
             for (path, digest), vector in zip(new.items(), vectors, strict=True):
-                failed = isinstance(vector, ImageError)
-                row = (digest, str(vector), None) if failed else (digest, "", np.float32(vector))
-                rows[path] = (*found[path], *row)
                 bar.update()
+                yield path, (*found[path], *_outcome(digest, vector))
+
+
+def _outcome(digest: str, vector: np.ndarray | ImageError) -> tuple[str, str, np.ndarray | None]:
+    """Return the SHA-256 of a photo, what is wrong and its vector, as in a row."""
+    if not isinstance(vector, ImageError):
+        return digest, "", np.float32(vector)
+    return "" if _is_of_machine(vector) else digest, str(vector), None
+
+
+def _is_of_machine(error: ImageError) -> bool:
+    """Return whether memory or the operating system failed, and not the photo.
+
+    Pillow raises OSError for damaged bytes too, but without a number.
+    """
+    cause = error.__cause__
+    return isinstance(cause, MemoryError) or (
+        isinstance(cause, OSError) and cause.errno is not None
+    )
 
 
 def _content(path: Path, folder: Path) -> tuple[str, str]:
@@ -238,9 +285,12 @@ def _no_index(file: Path) -> ContractError:
 
 
 def write_rows(rows: _Rows, dim: int, digest: str, file: Path) -> None:
-    """Publish the rows of an index of vectors ``[dim]`` by the model of a digest."""
+    """Publish the rows of an index of vectors ``[dim]`` by the model of a digest.
+
+    Those of photos that could not be read (without a SHA-256) are left out.
+    """
     schema = _schema(dim, digest)
-    listed = [(os.fsencode(path), *row) for path, row in sorted(rows.items())]
+    listed = [(os.fsencode(path), *row) for path, row in sorted(rows.items()) if row[2]]
     table = pa.Table.from_pandas(
         pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False
     )
@@ -253,6 +303,6 @@ def write_rows(rows: _Rows, dim: int, digest: str, file: Path) -> None:
 def _only_one(file: Path) -> Iterator[None]:
     """Wait until no other process updates this index."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file.with_suffix(".lock"), "w") as lock:
+    with open(file.with_name(f".{file.name}.lock"), "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.search.captions import Captions
+from pipeline_lib.search.names import printable
 from pipeline_lib.search.searcher import Hit, Searcher, Term
 from pipeline_lib.settings.strict import Strict
 
@@ -168,11 +169,12 @@ class _Pages:
 
     async def about(self, _request: Request) -> Response:
         index = self.searcher.index
+        unreadable = {printable(path): problem for path, problem in index.unreadable.items()}
         return JSONResponse(
             {
-                "folder": index.folder.name,
+                "folder": printable(index.folder.name),
                 "photos": len(index.paths),
-                "unreadable": index.unreadable,
+                "unreadable": unreadable,
                 "languages": self.searcher.embedder.languages,
                 "captions": self.captions is not None,
             }
@@ -255,9 +257,8 @@ class _Pages:
         return {"language": own.language, "found": found}
 
     def _hit_json(self, hit: Hit) -> dict[str, object]:
-        path = self.searcher.index.paths[hit.number]
-        shown = path.encode(errors="replace").decode()
-        return {"photo": hit.number, "score": round(hit.score, 4), "path": shown}
+        path = printable(self.searcher.index.paths[hit.number])
+        return {"photo": hit.number, "score": round(hit.score, 4), "path": path}
 
     def _jpeg(self, path: Path, _mtime_ns: int, side: int) -> bytes:
         image = Image.fromarray(decode(path))
@@ -269,7 +270,7 @@ class _Pages:
 
 def _term_json(term: Term) -> dict[str, object]:
     return {
-        "text": term.text,
+        "text": printable(term.text),
         "sign": term.sign,
         "language": term.language or None,
         "guessed": term.guessed,

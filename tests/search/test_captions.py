@@ -1,12 +1,15 @@
 """Training captions by their vectors, which are kept in the cache."""
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 import tiny_photos
 
 from pipeline_lib.contract.tables import write_pairs
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.captions import load_captions
+from pipeline_lib.search.captions import load_captions, study_captions
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"\x93NUMPY", "cut", "flip", "gone"])
@@ -34,3 +37,21 @@ def test_vectors_are_kept_and_made_anew_where_they_are_damaged(
     assert bool(asked) == (damage is not None)
     for language, vectors in before.vectors.items():
         np.testing.assert_array_equal(after.vectors[language], vectors)
+
+
+def test_a_model_in_its_study_has_its_captions(tmp_path):
+    model = tmp_path / "data/models/mule/seed-1"
+    model.mkdir(parents=True)
+    assert study_captions(model) is None
+    (model / "recipe.json").write_text('{"pairs": "world"}')
+    assert study_captions(model) is None
+    table = tmp_path / "data/pairs/world.parquet"
+    table.parent.mkdir()
+    table.touch()
+    assert study_captions(model) == table
+
+
+def test_a_model_near_the_root_of_the_disk_has_none():
+    with TemporaryDirectory(dir="/tmp") as model:
+        Path(model, "recipe.json").write_text('{"pairs": "world"}')
+        assert study_captions(Path(model)) is None

@@ -1,5 +1,6 @@
 """The index of a folder: what is embedded when, what it survives, and what it leaves out."""
 
+import errno
 import os
 import shutil
 import threading
@@ -14,7 +15,7 @@ from tiny_photos import COLOURS
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.index import default_index, update_index
+from pipeline_lib.search.index import default_index, update_index, write_rows
 
 
 @pytest.fixture
@@ -104,6 +105,65 @@ def test_unreadable_photos_are_listed_and_not_tried_again_until_they_change(upda
     assert "cut.png" in update()[0].paths
 
 
+def test_no_photo_inherits_a_problem_by_its_content(update, photos):
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    update()
+    shutil.copy(photos / "broken.jpg", photos / "copy.jpg")
+    assert update()[1] == ["copy.jpg"]
+
+
+def test_a_photo_that_was_not_read_is_tried_again_though_size_and_time_stay(
+    update, photos, tmp_path
+):
+    away = shutil.copy2(photos / "red.png", tmp_path / "away.png")
+    (photos / "link.png").symlink_to(away)
+    assert "link.png" in update()[0].unreadable
+    (photos / "link.png").unlink()
+    shutil.copy2(away, photos / "link.png")
+    assert "link.png" in update()[0].paths
+
+
+def test_a_photo_that_no_right_lets_read_is_tried_again(update, photos, monkeypatch):
+    def refused(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    Image.new("RGB", (9, 9), "black").save(photos / "black.png")
+    with monkeypatch.context() as patched:
+        patched.setattr("pipeline_lib.search.index.file_sha256", refused)
+        with pytest.raises(ContractError, match=r"black\.png: Permission denied"):
+            update()
+    assert "black.png" in update()[0].paths
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.EIO, "Input/output error"),
+        MemoryError(),
+    ],
+)
+def test_a_failure_of_the_machine_is_no_fact_about_a_photo(update, photos, monkeypatch, error):
+    def fails(*given, **named):
+        raise error
+
+    update()
+    Image.new("RGB", (9, 9), "black").save(photos / "black.png")
+    with monkeypatch.context() as patched:
+        patched.setattr("pipeline_lib.images.decoding.Image.open", fails)
+        assert type(error).__name__ in update()[0].unreadable["black.png"]
+    index, embedded = update()
+    assert (embedded, "black.png" in index.paths) == (["black.png"], True)
+
+
+def test_a_photo_that_stays_unread_does_not_have_the_index_written_again(update, photos, tmp_path):
+    (photos / "link.png").symlink_to("/etc/hostname")
+    update()
+    before = (tmp_path / "index.parquet").stat().st_ino
+    assert "link.png" in update()[0].unreadable
+    assert (tmp_path / "index.parquet").stat().st_ino == before
+
+
 def test_nothing_outside_the_folder_is_read(update, photos, tmp_path):
     shutil.copy(photos / "red.png", tmp_path / "secret.png")
     (photos / "link.png").symlink_to(tmp_path / "secret.png")
@@ -144,6 +204,53 @@ def test_what_is_done_survives_an_interruption(update, photos, colours, tmp_path
     with pytest.raises(KeyboardInterrupt):
         update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
     assert update()[1] == ["grey.png"]
+
+
+def test_what_is_done_survives_a_kill(update, photos, colours, tmp_path, monkeypatch):
+    """A killed process ends without a word: what stays is the file as it was just then."""
+    embedder, file = Embedder.load(colours / "model"), tmp_path / "index.parquet"
+
+    def killed(paths):
+        yield np.zeros(16, np.float32)
+        shutil.copy(file, tmp_path / "left.parquet")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(embedder, "embed_each", killed)
+    monkeypatch.setattr("pipeline_lib.search.index._KEPT_EVERY", 0, raising=False)
+    with pytest.raises(KeyboardInterrupt):
+        update_index(embedder, colours / "model", photos, file)
+    (tmp_path / "left.parquet").rename(file)
+    assert update()[1] == NAMES[1:]
+
+
+def test_an_index_that_is_soon_done_is_written_once(update, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        "pipeline_lib.search.index.write_rows",
+        lambda *given: [written.append(1), write_rows(*given)][1],
+    )
+    update()
+    assert len(written) == 1
+
+
+def test_moved_photos_stay_known_after_an_interruption(
+    update, photos, colours, tmp_path, monkeypatch
+):
+    update()
+    (photos / "more").mkdir()
+    for name in NAMES:
+        (photos / name).rename(photos / "more" / name)
+    Image.new("RGB", (9, 9), "black").save(photos / "black.png")
+    embedder = Embedder.load(colours / "model")
+
+    def stopped(path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pipeline_lib.search.index.file_sha256", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    assert update()[1] == ["black.png"]
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 100])
@@ -216,8 +323,14 @@ def test_two_at_once_end_with_one_whole_index(update, colours, photos, tmp_path)
         thread.join()
     assert update()[1] == []
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "index.lock", "index.parquet", "photos",
+        ".index.parquet.lock", "index.parquet", "photos",
     ]  # fmt: skip
+
+
+def test_a_file_of_the_user_beside_the_index_is_left_as_it_is(update, tmp_path):
+    (tmp_path / "index.lock").write_text("mine")
+    update()
+    assert (tmp_path / "index.lock").read_text() == "mine"
 
 
 def test_a_folder_without_photos_is_refused(update, tmp_path):

@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,11 +11,20 @@ from PIL import Image
 
 pytest.importorskip("uvicorn", reason="the group serve is not installed")
 
-from serving import answer, request
+from serving import answer, request, serving
+
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.search.index import update_index
+from pipeline_lib.search.searcher import Searcher
+from pipeline_lib.search.server import build_app
 
 
 @pytest.fixture
 def ask(port):
+    return asking(port)
+
+
+def asking(port):
     """Return a function that sends a request and returns the JSON of the answer."""
 
     def asked(path, content=None, kind="application/json"):
@@ -94,3 +105,17 @@ def test_many_at_once_get_their_own_answers(ask):
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda text: ask("/search", {"terms": [{"text": text}]}), asked)
         assert [found(each)[0] for each in answers] == [texts[text] for text in asked]
+
+
+def test_names_that_are_not_utf8_are_shown_with_question_marks(colours, tmp_path):
+    photos = shutil.copytree(colours / "photos", tmp_path / os.fsdecode(b"\xffphotos"))
+    (photos / "red.png").rename(photos / os.fsdecode(b"\xffrot.png"))
+    (photos / os.fsdecode(b"\xffbroken.jpg")).write_bytes(b"no photo")
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    with serving(build_app(Searcher(embedder, index), None)) as port:
+        ask = asking(port)
+        about = ask("/about")
+        assert (about["folder"], [*about["unreadable"]]) == ("?photos", ["?broken.jpg"])
+        answered = ask("/search", {"terms": [{"photo": index.paths.index("\udcffrot.png")}]})
+        assert (answered["terms"][0]["text"], found(answered)[0]) == ("?rot.png", "?rot.png")
