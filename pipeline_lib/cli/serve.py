@@ -39,17 +39,19 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     from pipeline_lib.search.index import default_index, update_index
     from pipeline_lib.search.searcher import Searcher
 
-    embedder, file = Embedder.load(model), index or default_index(model, photos)
-    searcher = Searcher(embedder, update_index(embedder, model, photos, file))
-    table = captions or study_captions(model)
-    found = load_captions(embedder, model, table, file.parent) if table else None
-    searcher.load()
-    torch.set_num_threads(1)  # a query is small, and shares the machine with what shows its photos
-    listening = _listen(port)
-    click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
-    config = uvicorn.Config(build_app(searcher, found), log_level="warning", server_header=False)
-    with suppress(KeyboardInterrupt):  # which is how it ends
-        uvicorn.Server(config).run([listening])
+    with _listen(port) as listening:  # first: to index a folder may take hours
+        embedder, file = Embedder.load(model), index or default_index(model, photos)
+        searcher = Searcher(embedder, update_index(embedder, model, photos, file))
+        table = captions or study_captions(model)
+        found = load_captions(embedder, model, table, file.parent) if table else None
+        searcher.load()
+        # A query is small, and shares the machine with what shows its photos.
+        torch.set_num_threads(1)
+        click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
+        app = build_app(searcher, found)
+        config = uvicorn.Config(app, log_level="warning", server_header=False)
+        with suppress(KeyboardInterrupt):  # which is how it ends
+            uvicorn.Server(config).run([listening])
 
 
 def _listen(port: int) -> socket.socket:

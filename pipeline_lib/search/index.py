@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.problems import ContractError, warn
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256, publish, tree_sha256
+from pipeline_lib.search.names import printable
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 """Names of photos end so; other files are not looked at."""
@@ -120,15 +121,39 @@ _Rows = dict[str, _Row]
 
 def photo_paths(folder: Path) -> list[str]:
     """Return the paths of the photos in a folder and those below, relative to it and sorted."""
-    files = (Path(parent, name) for parent, _, names in os.walk(folder) for name in names)
-    found = (path for path in files if path.suffix.lower() in SUFFIXES and path.exists())
+    walk = os.walk(folder, onerror=_warn_of_folder)
+    files = (Path(parent, name) for parent, _, names in walk for name in names)
+    found = (path for path in files if path.suffix.lower() in SUFFIXES and _is_file(path))
     return sorted(str(path.relative_to(folder)) for path in found)
+
+
+def _warn_of_folder(error: OSError) -> None:
+    warn(f"{printable(error.filename)}: {error.strerror}. The photos in this folder are left out")
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether a path is a file; one that no right lets see is named when it is read."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return True
 
 
 def _look(folder: Path) -> dict[str, tuple[int, int]]:
     """Return size and time of each photo in a folder, sorted by path."""
-    stats = {path: (folder / path).stat() for path in photo_paths(folder)}
-    return {path: (stat.st_size, stat.st_mtime_ns) for path, stat in stats.items()}
+    stats = ((path, _stat(folder / path)) for path in photo_paths(folder))
+    return {path: stat for path, stat in stats if stat}
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
+    """Return size and time of a photo, none if it is gone since it was listed."""
+    try:
+        stat = path.stat()
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -205,9 +230,9 @@ def _is_of_machine(error: ImageError) -> bool:
 
 def _content(path: Path, folder: Path) -> tuple[str, str]:
     """Return the SHA-256 of a photo, and what is wrong with it, or nothing."""
-    if not _is_inside(path, folder):
-        return "", "leads out of the folder: copy the photo into it"
     try:
+        if not path.resolve().is_relative_to(folder):
+            return "", "leads out of the folder: copy the photo into it"
         return file_sha256(path), ""
     except OSError as error:
         return "", error.strerror
@@ -253,7 +278,9 @@ def read_rows(file: Path, dim: int, digest: str) -> _Rows:
         return {}
     except UnicodeDecodeError:
         raise _no_index(file) from None
-    except (OSError, pa.ArrowException):
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None):
+            raise  # the machine's fault: a damaged file has no number
         if file.stat().st_size and not _begins_as_parquet(file):
             raise _no_index(file) from None
         return {}

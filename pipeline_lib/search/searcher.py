@@ -61,8 +61,8 @@ class Searcher:
         Raises:
             ContractError: If there is no word, or the model does not have the language.
         """
-        if not text.strip():
-            raise ContractError("query: expected words, found none")
+        if not any(map(str.isalnum, text)):
+            raise ContractError(f"query: expected words, found {text!r}")
         read_as = language or self.languages.detect(text)
         vector = self.embedder.embed_sentences([text], read_as)[0]
         words = self.embedder.words(text, read_as)

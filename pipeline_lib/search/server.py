@@ -195,6 +195,7 @@ class _Pages:
             self.for_photos, lambda: self.searcher.photo(io.BytesIO(content), "your photo")
         )
         self.uploads[name] = term
+        self.uploads.move_to_end(name)  # also where it was dropped before
         while len(self.uploads) > _UPLOADS:
             self.uploads.popitem(last=False)
         return JSONResponse({"upload": name})
@@ -205,9 +206,10 @@ class _Pages:
             raise HTTPException(404)
         try:
             path = self.searcher.index.file(number)
-        except ContractError as error:
+            changed = path.stat().st_mtime_ns
+        except (ContractError, FileNotFoundError) as error:
             raise HTTPException(404) from error
-        jpeg = await run_in_threadpool(self.jpeg, path, path.stat().st_mtime_ns, SIZES[size])
+        jpeg = await run_in_threadpool(self.jpeg, path, changed, SIZES[size])
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "no-cache"})
 
     async def why(self, request: Request) -> Response:

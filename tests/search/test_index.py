@@ -15,7 +15,7 @@ from tiny_photos import COLOURS
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.index import default_index, update_index, write_rows
+from pipeline_lib.search.index import default_index, photo_paths, update_index, write_rows
 
 
 @pytest.fixture
@@ -162,6 +162,61 @@ def test_a_photo_that_stays_unread_does_not_have_the_index_written_again(update,
     before = (tmp_path / "index.parquet").stat().st_ino
     assert "link.png" in update()[0].unreadable
     assert (tmp_path / "index.parquet").stat().st_ino == before
+
+
+def test_a_folder_that_no_right_lets_list_is_named(update, photos, monkeypatch, capsys):
+    (photos / "private").mkdir()
+    scandir = os.scandir
+
+    def refused(path):
+        if str(path).endswith("private"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert update()[0].paths == NAMES
+    assert f"warning: {photos / 'private'}: Permission denied" in capsys.readouterr().err
+
+
+def test_a_photo_that_no_right_lets_see_is_named(update, photos, monkeypatch):
+    (photos / "black.png").write_bytes(b"x")
+    stat = Path.stat
+
+    def refused(path, **options):
+        if path.name == "black.png":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    def digest(path):
+        path.stat()
+        return path.name
+
+    monkeypatch.setattr(Path, "stat", refused)
+    monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
+    assert update()[0].unreadable == {"black.png": "Permission denied"}
+
+
+def test_what_is_gone_since_it_was_listed_and_what_is_no_file_are_left_out(
+    update, photos, monkeypatch
+):
+    os.mkfifo(photos / "pipe.png")
+    monkeypatch.setattr(
+        "pipeline_lib.search.index.photo_paths", lambda folder: [*photo_paths(folder), "gone.png"]
+    )
+    index, _ = update()
+    assert (index.paths, index.unreadable) == (NAMES, {})
+
+
+def test_an_index_that_the_machine_fails_to_read_is_kept(update, tmp_path, monkeypatch):
+    def fails(*given, **named):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    update()
+    monkeypatch.setattr("pipeline_lib.search.index.pq.read_table", fails)
+    before = (tmp_path / "index.parquet").read_bytes()
+    with pytest.raises(OSError, match="Input/output"):
+        update()
+    assert (tmp_path / "index.parquet").read_bytes() == before
 
 
 def test_nothing_outside_the_folder_is_read(update, photos, tmp_path):

@@ -117,10 +117,11 @@ def test_a_language_that_the_model_lacks_is_said(searcher, text):
         searcher.words(text)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "\n"])
-def test_no_words(searcher, text):
-    with pytest.raises(ContractError, match="expected words, found none"):
-        searcher.words(text)
+@pytest.mark.parametrize("text", ["", "  ", "\n", "-", "\U0001f436"])
+@pytest.mark.parametrize("language", [None, "en"])
+def test_no_words(searcher, text, language):
+    with pytest.raises(ContractError, match="query: expected words, found"):
+        searcher.words(text, language)
 
 
 def test_known_words_decide_where_letters_do_not(searcher):

@@ -76,6 +76,17 @@ def test_few_dropped_photos_are_kept(ask, colours, monkeypatch):
     assert [found(ask("/search", each))[0] for each in kept] == ["green.png", "blue.png"]
 
 
+def test_a_photo_that_is_dropped_again_stays(ask, colours, monkeypatch):
+    from pipeline_lib.search import server
+
+    monkeypatch.setattr(server, "_UPLOADS", 2)
+    _, _, again, _ = (
+        ask("/photos", (colours / f"photos/{name}.png").read_bytes(), "application/octet-stream")
+        for name in ("red", "green", "red", "blue")
+    )
+    assert found(ask("/search", {"terms": [again]}))[0] == "red.png"
+
+
 def test_why_names_training_captions_of_each_language(ask):
     red = ask("/search", {"terms": [{"text": "red"}]})["photos"][0]["photo"]
     near = ask(f"/photos/{red}/captions")

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="the group serve is not installed")
 
+from click.testing import CliRunner
 from serving import answer, request
+
+from pipeline_lib.cli.main import main
 
 LISTENS = "0A"
 LOOPBACK = "0100007F"
@@ -47,3 +51,13 @@ def test_it_listens_on_the_loopback_address_alone_until_it_is_interrupted(starte
     ]
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=300) == 0
+
+
+def test_a_taken_port_is_named_before_photos_are_indexed(colours, tmp_path):
+    index = tmp_path / "index.parquet"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        given = ["serve", colours / "model", colours / "photos", "--port", port, "--index", index]
+        result = CliRunner().invoke(main, [*map(str, given)])
+    assert "Choose another: --port" in str(result.exception)
+    assert not index.exists()
