@@ -34,11 +34,18 @@ def write_study(folder):
     machine = params["recipes"]["mlmme_machine"]
     beta = {**machine, "dataset": "world", "pairs": "world_six", "seeds": [1, 2, 3]}
     recipes = {"mlmme_b050": beta, "mlmme_b100": {**beta, "beta": 1.0}}
-    params["recipes"] = {**recipes, "kadar_en": {**params["recipes"]["kadar_en"], "seeds": [1, 2]}}
+    english = {**params["recipes"]["kadar_en"], "seeds": [1, 2], "word_vectors": "latent"}
+    params["recipes"] = {**recipes, "kadar_en": english}
+    source = {"source": f"data/pairs/{english['pairs']}.parquet"}
+    params["word_vectors"]["latent"] = {**params["word_vectors"]["world_latent"], **source}
+    read = {key: english[key] for key in ("pairs", "features", "word_vectors")}
+    params["growth"] = {"kadar_en": {"photos": [0.25, 0.5], "seeds": [1], **read}}
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
     params["comparisons"] = {"beta": beta}
     params["claims"] = {"beta": CLAIM}
-    params["pseudopairs"] = params["rerankings"] = params["translated_queries"] = {}
+    borrowed = {**params["pseudopairs"]["world_pseudo"], "teacher": "kadar_en"}
+    params["pseudopairs"] = {"borrowed": borrowed}
+    params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
     params["evaluations"]["significance"]["draws"] = 2000
     (folder / "params.yaml").write_text(json.dumps(params))  # JSON is YAML

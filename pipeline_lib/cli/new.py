@@ -1,5 +1,6 @@
 """``polyview new``: a complete study of one's own photos and captions."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -77,9 +78,10 @@ def _check_place(root: Path, name: str) -> None:
             f"{root.name}: expected the root of Polyview's checkout, which holds papers.yaml. "
             "Run the command there."
         )
-    if not (name.isascii() and name.isidentifier()) or name in (NONE, RANDOM):
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name) or name in (NONE, RANDOM):
         raise SettingsError(
-            f"NAME: expected letters, digits and _, and neither {NONE} nor {RANDOM}, found {name!r}"
+            f"NAME: expected a letter, then letters, digits and _, and neither {NONE} nor "
+            f"{RANDOM}; found {name!r}"
         )
     if (root / "studies" / name).exists():
         raise SettingsError(f"studies/{name} is there already: take another name, or remove it")

@@ -22,6 +22,7 @@ from pipeline_lib.evaluation.retrieval.recalls import summarise
 from pipeline_lib.evaluation.retrieval.sentences import sentence_ranks, sentence_scores
 from pipeline_lib.evaluation.similarity.sts import cosines, overlapping, sts_scores
 from pipeline_lib.evaluation.vectors import Embeddings
+from pipeline_lib.evaluation.words.ranks import gold_pairs
 from pipeline_lib.evaluation.words.translation import translation_precision
 from pipeline_lib.exact import lengths
 
@@ -171,9 +172,12 @@ def word_translation_report(run: Evaluated) -> Report:
         tested words whose translations the recipe was trained on.
     """
     settings, languages = run.settings.word_translation, run.recipe.languages
-    tested = tested_pairs(run.lexicon, languages)
-    if not tested:
+    of_languages = tested_pairs(run.lexicon, languages)
+    if not of_languages:
         return {"reason": f"lexicon {settings.lexicon!r} is not of the recipe's languages"}
+    tested = {pair: words for pair, words in of_languages.items() if _has_vectors(run, pair, words)}
+    if not tested:
+        return {"reason": f"no tested pair of {settings.lexicon!r} stands in training captions"}
 
     def score(seed: int) -> Report:
         return {
@@ -242,6 +246,12 @@ def _comparable_pools(run: Evaluated, seed: int) -> dict[str, RankedPool]:
         )
         for language in run.pools
     }
+
+
+def _has_vectors(run: Evaluated, pair: tuple[str, str], words: list[tuple[str, str]]) -> bool:
+    """Return whether a pair of words has vectors on both sides, which all seeds have or none."""
+    seed = min(run.embeddings)
+    return len(gold_pairs(*(run.words(seed, language)[0] for language in pair), words)) > 0
 
 
 def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:

@@ -212,7 +212,11 @@ def _tests_of_sums(
         by_pool[measured.pool(each.recipe, each.item)].append(each)
     for pool, own in by_pool.items():
         rows = [[measured.pools[pool][name] for name in each[:2]] for each in own]
-        paired = [_share_weights(each, measured) for each in own]
+        paired = [
+            # While a recipe is trained anew, the hits of the other may be of more seeds, or fewer.
+            _share_weights(each, measured) and len(a) == len(b)
+            for each, (a, b) in zip(own, rows, strict=True)
+        ]
         noise = _noise_of_differences(rows, paired, measured.pooled[pool], measured.settings.drawn)
         means = np.stack([a.mean(axis=0) - b.mean(axis=0) for a, b in rows], axis=1)
         yield from zip(own, difference_tests(means, noise, **measured.settings.drawn), strict=True)

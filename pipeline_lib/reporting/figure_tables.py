@@ -65,7 +65,7 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
             Column("sum of recalls", "", _SUMS),
             *_both_ways("", interval=False),
             *(
-                Column(f"{arrow} median rank", way, "median_rank", ".3g", False, False)
+                Column(f"{arrow} median rank", way, "median_rank", interval=False, ranked=False)
                 for way, arrow in ARROWS.items()
             ),
         ],
@@ -227,7 +227,9 @@ def _kind_table(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Table
     pairs = pd.MultiIndex.from_frame(figures[["recipe", "item"]])
     shown = kind["kind"].isin(_KINDS) & pairs.isin(best)
     words = kind["kind"].map(_KINDS) + " " + kind["bin"].map(_bin)
-    rows = figures.assign(recipe=figures["item"], item=words, variant="")[shown]
+    rows = figures.assign(item=words, variant="", language=figures["item"])[shown]
+    several = rows.groupby("language")["dataset"].transform("nunique") > 1
+    rows["recipe"] = rows["language"] + (" · " + rows["dataset"]).where(several, "")
     columns = [Column(f"R@{recall[1:]}", "", recall, ranked=False) for recall in RECALLS]
     columns.append(Column("captions", "", "n_queries", ",.0f", False, False))
     title = "Captions that find their image, by tokens and by how often training saw their rarest "

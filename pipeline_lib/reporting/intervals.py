@@ -10,6 +10,14 @@ from pipeline_lib.reporting.figures import FIGURE
 _RECALLS = 6
 """Recalls in a sum."""
 
+_RANGES = {
+    "sum_of_recalls": (0, 600),
+    ("sentence_retrieval", "sum_of_recalls"): (0, 300),
+    **dict.fromkeys(("r1", "r5", "r10", "p1", "p5", "p10", "mean_recall", "overlap"), (0, 100)),
+    **dict.fromkeys(("pearson", "spearman", "rank_correlation"), (-1, 1)),
+}
+"""Least and greatest value of a metric, or of that of one task."""
+
 
 def over_seeds(measured: Measured) -> pd.DataFrame:
     """Return the figures with the intervals of their means.
@@ -29,7 +37,15 @@ def over_seeds(measured: Measured) -> pd.DataFrame:
             found = bounds.get((table.at[row, "recipe"], table.at[row, "item"]))
             if found is not None:
                 table.loc[row, ["low", "high"]] = found / share
-    return table
+    return _within_ranges(table)
+
+
+def _within_ranges(table: pd.DataFrame) -> pd.DataFrame:
+    """Cut bounds where no value can be: Student's t knows of no greatest recall."""
+    named = zip(table["task"], table["metric"], strict=True)
+    ends = [_RANGES.get(each) or _RANGES.get(each[1], (-np.inf, np.inf)) for each in named]
+    least, greatest = np.reshape(ends, (-1, 2)).T
+    return table.assign(**{s: table[s].clip(least, greatest) for s in ("low", "high")})
 
 
 def _widened(measured: Measured) -> pd.DataFrame:

@@ -104,10 +104,12 @@ class Results:
 
     def _scored_on(self, recipe: str) -> str:
         """Return the data set of a recipe's queries; added translations are none unless ranked."""
-        chosen = self.recipes[recipe]
-        translated = self.settings.translations.get(chosen.dataset)
+        chosen, translations = self.recipes[recipe], self.settings.translations
         ranked = {self.settings.pools[language] for language in chosen.languages}
-        return translated.dataset if translated and "machine" not in ranked else chosen.dataset
+        dataset = chosen.dataset
+        while "machine" not in ranked and dataset in translations:
+            dataset = translations[dataset].dataset
+        return dataset
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -192,6 +194,11 @@ def read_results(settings: Settings) -> Results:
         paths = {name: home / file for name, home in homes.items()}
         return {name: parse(path) for name, path in paths.items() if path.is_file()}
 
+    def of_section(section: str) -> dict:
+        # Reports stay behind where an entry was removed.
+        found = read_reports(Path(f"metrics/reports/{section}"))
+        return {name: own for name, own in found.items() if name in getattr(settings, section)}
+
     nothing = "expected the scores of a recipe, found none: run dvc repro evaluate@RECIPE"
     raise_problems("metrics/reports/recipes", [] if any(scores.values()) else [nothing])
     tasks = sorted({task for reports in scores.values() for task in reports})
@@ -200,13 +207,14 @@ def read_results(settings: Settings) -> Results:
         tasks={t: {name: own[t] for name, own in scores.items() if t in own} for t in tasks},
         training=of_recipes("training.csv", read_rows),
         models=of_recipes("model.json", read_report),
-        pseudopairs=read_reports(Path("metrics/reports/pseudopairs")),
-        translators=read_reports(Path("metrics/reports/translators")),
-        rerankings=read_reports(Path("metrics/reports/rerankings")),
-        translated_queries=read_reports(Path("metrics/reports/translated_queries")),
+        pseudopairs=of_section("pseudopairs"),
+        translators=of_section("translators"),
+        rerankings=of_section("rerankings"),
+        translated_queries=of_section("translated_queries"),
         growth={
             path.stem: read_rows(path)
             for path in sorted(Path("metrics/reports/growth").glob("*.csv"))
+            if path.stem in settings.growth
         },
         published=read_published(Path("published.csv")),
         hits=of_recipes("scores/hits.csv", read_hits),

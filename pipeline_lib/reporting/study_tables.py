@@ -58,9 +58,13 @@ def growth_table(growth: Mapping[str, pd.DataFrame]) -> Table | None:
 def pseudopair_table(reports: Mapping[str, dict]) -> Table | None:
     """Return one column per pseudopair set, with every number of its report."""
     numbers = pd.DataFrame({name: _numbers(report) for name, report in reports.items()})
-    rows = [[key, *(number(value, "g") for value in row)] for key, *row in numbers.itertuples()]
+    rows = [[key, *map(_count_or_share, row)] for key, *row in numbers.itertuples()]
     title = "Pseudopairs: shares of 1, or counts"
     return Table("pseudopairs", title, ["", *numbers], rows, labels=1) if rows else None
+
+
+def _count_or_share(value: float) -> str:
+    return number(value, ",.0f" if value > 1 else "g")
 
 
 def translator_table(reports: Mapping[str, dict]) -> Table | None:

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from pipeline_lib.settings.strict import Name, Strict
+from pipeline_lib.settings.strict import Name, Sentence, Strict
 
 
 class Measure(NamedTuple):
@@ -51,8 +51,8 @@ class Claim(Strict):
     """
 
     paper: str
-    claim: str
-    printed: str
+    claim: Sentence
+    printed: Sentence
     measure: Literal[tuple(MEASURES)]
     expected: Literal["more", "less"]
     compared: dict[str, Compared] = Field(min_length=1)

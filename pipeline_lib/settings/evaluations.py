@@ -1,10 +1,30 @@
 """params.yaml: what the recipes are evaluated on."""
 
+from itertools import pairwise
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
-from pipeline_lib.settings.strict import Count, Language, Name, Seed, Several, Strict
+from pipeline_lib.settings.strict import (
+    Count,
+    Language,
+    Name,
+    Seed,
+    Sentence,
+    Several,
+    Strict,
+)
+
+
+def _ascending(edges: list[int]) -> list[int]:
+    if any(low >= high for low, high in pairwise(edges)):
+        raise PydanticCustomError("order", "ascending numbers")
+    return edges
+
+
+Edges = Annotated[list[Count], AfterValidator(_ascending)]
+"""First number of each bin but the lowest."""
 
 
 class RetrievalEvaluation(Strict):
@@ -71,14 +91,13 @@ class ProbeEvaluation(Strict):
 
     Attributes:
         neighbours: How many vectors are near another one, k of N_k.
-        caption_length: First number of tokens of each bin but the lowest.
-        rarest_word: First number of occurrences in training, of a caption's rarest word, of each
-            bin but the lowest.
+        caption_length: Bins of captions by their number of tokens.
+        rarest_word: Bins by how often training has a caption's rarest word.
     """
 
     neighbours: Count
-    caption_length: list[Count]
-    rarest_word: list[Count]
+    caption_length: Edges
+    rarest_word: Edges
 
 
 class Significance(Strict):
@@ -101,7 +120,7 @@ class Comparison(Strict):
         recipes: The others.
     """
 
-    question: str
+    question: Sentence
     baseline: Name
     recipes: Several[Name]
 

@@ -35,6 +35,9 @@ def _each_once(values: list[T]) -> list[T]:
     return values
 
 
+Sentence = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
+"""Text of a table's cell or title: YAML may have broken its lines."""
+
 Several = Annotated[list[T], Field(min_length=1), AfterValidator(_each_once)]
 """One or more different ones."""
 

@@ -12,7 +12,7 @@ from typing import get_args
 
 from pydantic import ValidationError
 
-from pipeline_lib.settings.claims import MEASURES, Claim
+from pipeline_lib.settings.claims import MEASURES, Claim, Compared
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.growth import Growth
@@ -153,6 +153,7 @@ class Settings(Strict):
         ):
             for name, entry in getattr(self, section).items():
                 yield from problems(f"{section}.{name}", entry)
+        yield from self._repeated_queries()
         chosen = self.evaluations
         for key, names, known in (
             ("word_translation.lexicon", [chosen.word_translation.lexicon], [NONE, *self.lexicons]),
@@ -191,11 +192,25 @@ class Settings(Strict):
         for item, compared in claim.compared.items():
             place, names = f"{where}.compared.{item}", [compared.row, compared.against]
             yield from _unknown(place, names, known)
+            if compared.row == compared.against:
+                yield f"{place}: expected two different rows, found {compared.row} twice"
             if reranked:
                 yield from _unknown(place, [item], [compared.row])
+                yield from self._reranked_claim_problems(place, compared)
                 continue
             for name in [name for name in names if name in self._rows]:
                 yield from _unknown(f"{place}: {name}", [item], self._measured(claim, name))
+
+    def _reranked_claim_problems(self, place: str, compared: Compared) -> Iterator[str]:
+        """Yield what is wrong with a claim about BLEU: the stage tests against its translator."""
+        reranking = self.rerankings.get(compared.row)
+        if reranking is None:
+            yield f"{place}.row: expected an entry of rerankings, found {compared.row}"
+        elif compared.against != reranking.translator:
+            yield (
+                f"{place}.against: {compared.row} ranks translations of {reranking.translator}, "
+                f"found {compared.against}"
+            )
 
     def _measured(self, claim: Claim, recipe: str) -> list[str]:
         """Return what a measure is of, in the figures of a recipe."""
@@ -277,12 +292,34 @@ class Settings(Strict):
                 f"{where}.recipe: expected a recipe that needs a translator, found "
                 f"{chosen.recipe}, which reads {translation.source_language} itself"
             )
+        if chosen.features != row["features"]:
+            has = row["features"]
+            yield f"{where}.features: {chosen.recipe} has {has}, found {chosen.features}"
+        if row["more_features"] != NONE:
+            yield (
+                f"{where}.recipe: expected one with more_features: {NONE}, found {chosen.recipe}, "
+                f"which has {row['more_features']}"
+            )
         # The images of another data set may be among those that the recipe was trained on.
         if row.get("dataset") not in (translation.dataset, chosen.translation):
             yield (
                 f"{where}.translation: {chosen.recipe} has the data set {row.get('dataset')}, "
                 f"found translations of {translation.dataset}"
             )
+
+    def _repeated_queries(self) -> Iterator[str]:
+        """Yield the entries whose figures would have the name of another one's."""
+        first: dict[tuple[str, ...], str] = {}
+        for name, chosen in self.translated_queries.items():
+            made = self.translations.get(chosen.translation)
+            if made:
+                pair = made.source_language, made.target_language
+                other = first.setdefault((chosen.recipe, *pair), name)
+                if other != name:
+                    yield (
+                        f"translated_queries.{name}: {other} has the recipe {chosen.recipe} and "
+                        f"translations from {' to '.join(pair)}, too. Keep one of the two"
+                    )
 
     def _growth_problems(self, where: str, chosen: Growth) -> Iterator[str]:
         name = where.removeprefix("growth.")

@@ -331,9 +331,11 @@ def test_all_problems_are_said_at_once_on_the_lines_of_the_users_own_table(root)
     assert "captions.tsv:2:" not in result.output
 
 
-@pytest.mark.parametrize("name", ["my-study", "../mine", "1st", "münchen", "none", "random", ""])
+@pytest.mark.parametrize(
+    "name", ["my-study", "../mine", "1st", "_mine", "münchen", "none", "random", ""]
+)
 def test_names_that_a_study_cannot_have(root, name):
-    assert_refused(root, new(write(SHORT), name=name), "NAME: expected letters, digits and _")
+    assert_refused(root, new(write(SHORT), name=name), "NAME: expected a letter, then letters")
 
 
 def test_a_study_that_is_there_is_left_alone(root):

@@ -239,6 +239,18 @@ def test_learnt_are_tested_words_that_the_recipe_was_aligned_by(objective, chang
     assert report["lexicon"] == "tiny"
 
 
+def test_a_pair_of_languages_without_a_known_word_is_left_out():
+    made = run()
+    english = made.lexicon["source_language"] == "en"
+    unknown = made.lexicon["source_word"].where(~english, "nobody")
+    lexicon = made.lexicon.assign(source_word=unknown)
+    report = TASKS["word_translation"](Evaluated(**{**vars(made), "lexicon": lexicon}))
+    assert list(report["per_seed"]["1"]) == ["de-en"]
+    lexicon = lexicon.assign(source_word="nobody")
+    report = TASKS["word_translation"](Evaluated(**{**vars(made), "lexicon": lexicon}))
+    assert report == {"reason": "no tested pair of 'tiny' stands in training captions"}
+
+
 def test_words_that_no_training_caption_has_are_no_candidates_and_no_hubs():
     made = run()
     words, _ = made.words(1, "de")

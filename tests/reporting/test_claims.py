@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from graph import read_yaml
 from refusals import refused
 from study import CLAIM, ROOT, write_study
 
@@ -169,6 +170,36 @@ def test_claims_that_name_nothing_are_refused_all_at_once(tmp_path):
     (tmp_path / "params.yaml").write_text(json.dumps(params))
     said = "measure: expected 'sum_of_recalls'", "expected", "compared: expected 1 or more"
     with refused(*(f"claims.five.{each}" for each in said), by=SettingsError):
+        load_settings(tmp_path / "params.yaml")
+
+
+def test_a_claim_of_bleu_is_of_a_re_ranking_and_its_translator(tmp_path):
+    params = read_yaml(ROOT / "params.yaml")
+    params["translators"]["other"] = params["translators"]["world_en_de"]
+    params["rerankings"]["world_kadar_2"] = params["rerankings"]["world_kadar"]
+    claim = {**CLAIM, "measure": "bleu"}
+    params["claims"] = {
+        against: {**claim, "compared": {row: {"row": row, "against": against}}}
+        for row, against in (
+            ("world_kadar", "world_kadar_2"),
+            ("world_kadar", "other"),
+            ("world_en_de", "world_en_de"),
+            ("world_kadar", "world_kadar"),
+        )
+    }
+    for name, text in (
+        ("papers", (ROOT / "papers.yaml").read_text()),
+        ("params", json.dumps(params)),
+    ):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    ranks = "world_kadar ranks translations of world_en_de, found"
+    with refused(
+        f"claims.world_kadar_2.compared.world_kadar.against: {ranks} world_kadar_2",
+        f"claims.other.compared.world_kadar.against: {ranks} other",
+        "claims.world_en_de.compared.world_en_de.row: expected an entry of rerankings",
+        "claims.world_kadar.compared.world_kadar: expected two different rows",
+        by=SettingsError,
+    ):
         load_settings(tmp_path / "params.yaml")
 
 

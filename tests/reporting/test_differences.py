@@ -104,6 +104,13 @@ def test_seeds_are_paired_where_rows_share_their_initial_weights():
     assert one_test(both).p < 0.01
 
 
+def test_seeds_are_not_paired_while_one_recipe_has_hits_of_fewer():
+    rows = {"a": random_hits(3, 1), "b": random_hits(2, 2)}
+    measured = study(rows, {"a": "b"})
+    measured.recipes["b"].seeds = measured.recipes["a"].seeds
+    assert one_test(measured) == one_test(study(rows))
+
+
 def test_p_is_corrected_for_every_other_test_of_the_study_once():
     rows = {name: random_hits(2, number) for number, name in enumerate("abcd")}
     asked = [Asked.sums(a, b, "de") for a, b in ("ab", "ac", "ba", "ad", "ab")]
@@ -180,6 +187,29 @@ def test_a_mean_whose_hits_are_not_stored_has_wider_bounds_than_its_models():
     row = over_seeds(measured).iloc[0]
     reach = stats.t(2).ppf(0.975) * row["sd"] / np.sqrt(3)
     assert row["high"] - row["value"] == pytest.approx(np.hypot(9, reach), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("task", "metric", "least", "greatest"),
+    [
+        ("retrieval", "sum_of_recalls", 0, 600),
+        ("sentence_retrieval", "sum_of_recalls", 0, 300),
+        ("probes", "r10", 0, 100),
+        ("word_translation", "p1", 0, 100),
+        ("sts", "pearson", -1, 1),
+    ],
+)
+def test_no_bound_lies_where_no_value_can(task, metric, least, greatest):
+    both = [
+        ["a", task, "en", "x", metric, 3, value, sd, value, value, 9]
+        for value, sd in ((least, 40.0), (greatest, 40.0))
+    ]
+    both[1][0] = "b"
+    table = pd.DataFrame(both, columns=COLUMNS)
+    found = over_seeds(Measured(table, {}, {}, EVALUATIONS))
+    assert found["low"].tolist()[0] == least
+    assert found["high"].tolist()[1] == greatest
+    assert (found["low"] <= found["high"]).all()
 
 
 @pytest.mark.parametrize("metric", ["sum_of_recalls", "mean_recall"])

@@ -8,6 +8,7 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree.ElementTree import fromstring
 
 import numpy as np
@@ -28,7 +29,7 @@ from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
-from pipeline_lib.reporting.page.charts import growth_charts, word_translation_charts
+from pipeline_lib.reporting.page.charts import beta_charts, growth_charts, word_translation_charts
 from pipeline_lib.reporting.page.gallery import queries_each, spread
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
@@ -197,6 +198,44 @@ def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked
     datasets = summary.groupby("recipe")["dataset"].unique()
     assert datasets["mlmme_b100"].tolist() == [dataset]
     assert datasets["kadar_en"].tolist() == ["world"]
+
+
+def test_translations_of_several_engines_are_added_to_one_data_set(study, monkeypatch):
+    settings = load_settings(study / "params.yaml")
+    first = settings.translations["world_machine"]
+    settings.translations["more"] = first.model_copy(update={"dataset": "world_machine"})
+    settings.recipes["mlmme_b100"] |= {"dataset": "more"}
+    monkeypatch.chdir(study)
+    assert set(read_results(settings).summary["dataset"]) == {"world"}
+
+
+def test_what_is_no_longer_in_the_settings_is_not_in_the_report(study, monkeypatch):
+    monkeypatch.chdir(study)
+    settings = load_settings()
+    assert read_results(settings).tables["pseudopairs"].header == ["", "borrowed"]
+    settings.pseudopairs.clear()
+    assert "pseudopairs" not in read_results(settings).tables
+
+
+def test_the_method_names_the_draws_and_the_correction(html):
+    method = html[html.index('<section id="method">') :]
+    assert "200 bootstrap draws for an interval of one model; 2,000 draws" in method
+    assert "corrected for all tests of the study by Holm" in method
+
+
+def test_beta_is_shown_of_joint_recipes_whatever_their_names(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    joint = {"half": "mlmme_b050", "whole": "mlmme_b100", "mlmme_like": "kadar_en"}
+    recipes = {new: results.recipes[old] for new, old in joint.items()}
+    summary = results.summary.assign(
+        recipe=results.summary["recipe"].map({old: new for new, old in joint.items()})
+    )
+    charts = [*beta_charts(SimpleNamespace(recipes=recipes, summary=summary))]
+    assert [chart.title for chart in charts] == ["English", "German"]
+    assert all(
+        "whole" in chart.charts[0] and "mlmme_like" not in chart.charts[0] for chart in charts
+    )
 
 
 def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch):
@@ -508,6 +547,18 @@ def test_mixed_pools_show_the_language_that_comes_first():
         ["two", "en de", "2", "75.0 ± 7.1 (74.0–76.0)", "50.0 ± 0.0", "60.0 ± 0.0",
          "75.0 ± 7.1", "25.0 ± 7.1"]
     ]  # fmt: skip
+
+
+def test_bins_of_captions_name_the_data_set_where_there_are_several():
+    scores = {"r1": 1.0, "r5": 2.0, "r10": 3.0, "n_queries": 4}
+    kinds = {"caption_length": {"-7": scores}}
+    probes = {name: {"per_seed": {"1": {"en": kinds}}} for name in ("one", "two")}
+    found = figures({"probes": probes})
+    found = found.assign(dataset=found["recipe"].map({"one": "world", "two": "coco"}), paper="x")
+    named = {
+        table.name: table for table in figure_tables(found, [("one", "en"), ("two", "en")]) if table
+    }
+    assert [row[0] for row in named["kinds"].rows] == ["en · world", "en · coco"]
 
 
 def test_bins_of_captions_are_readable():

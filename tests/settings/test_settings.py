@@ -140,6 +140,45 @@ def test_a_re_ranking_names_what_fits_its_translator_and_its_recipe(study):
         study(change)
 
 
+def test_translated_queries_have_the_features_of_their_recipe_and_one_entry_a_pair(study):
+    def change(content):
+        own = content["translated_queries"]
+        content["extractors"]["another"] = content["extractors"]["world_lite0"]
+        own["twice"] = own["world_en_to_de"] | {"features": "another"}
+        own["unknown"] = own["world_en_to_de"] | {"recipe": "nobody", "translation": "nothing"}
+
+    with refused(
+        "translated_queries.twice.features: kadar_de_translated has world_lite0, found another",
+        "translated_queries.twice: world_en_to_de has the recipe kadar_de_translated and "
+        "translations from en to de, too. Keep one of the two",
+        "translated_queries.unknown.recipe: nothing is called 'nobody'",
+        "translated_queries.unknown.translation: nothing is called 'nothing'",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_bins_ascend(study):
+    def change(content):
+        content["evaluations"]["probes"] |= {"caption_length": [20, 10], "rarest_word": [1, 1]}
+
+    with refused(
+        "evaluations.probes.caption_length: expected ascending numbers, found [20, 10]",
+        "evaluations.probes.rarest_word: expected ascending numbers, found [1, 1]",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_line_breaks_of_yaml_are_no_part_of_a_question(study):
+    def change(content):
+        comparison = content["comparisons"]["second_language"]
+        comparison["question"] = "Does a second language,\nwith batches, help?\n"
+
+    comparison = study(change).comparisons["second_language"]
+    assert comparison.question == "Does a second language, with batches, help?"
+
+
 def test_a_translation_adds_to_another(study):
     def chained(content):
         first = content["translations"]["world_machine"]

@@ -21,6 +21,7 @@ from pipeline_lib.reporting.page.svg import (
 )
 from pipeline_lib.reporting.results import Results
 from pipeline_lib.reporting.verdicts import LANGUAGES
+from pipeline_lib.settings.objectives import Joint
 
 _RECALL_HEIGHT, _LOSS_HEIGHT, _WORD_HEIGHT = 110, 60, 130
 _LOSS_KINDS = ("second solid", "second dashed", "second dotted")
@@ -152,7 +153,8 @@ def word_translation_charts(results: Results) -> Iterator[Figure]:
 
 def beta_charts(results: Results) -> Iterator[Figure]:
     """Yield one chart per language where recipes differ in beta (Calixto et al. 2017, table 1)."""
-    varied = {n: r.beta for n, r in results.recipes.items() if n.startswith("mlmme_")}
+    joint = {n: r for n, r in results.recipes.items() if r.paper == "calixto2017"}
+    varied = {n: recipe.beta for n, recipe in joint.items() if isinstance(recipe, Joint)}
     yield from _charts(results, varied, "by β, the share of image–sentence terms")
 
 

@@ -82,6 +82,7 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         recipe_lines={name: recipe_lines(results.settings, name) for name in results.recipes},
         languages=", ".join(map(language_name, dict.fromkeys(summary["language"]))),
         settings=results.settings.evaluations.retrieval,
+        draws=results.settings.evaluations.significance.draws,
         verdicts=results.verdicts,
         galleries=galleries,
         sections=_sections(tables, figures, galleries),
