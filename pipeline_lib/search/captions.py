@@ -1,6 +1,7 @@
 """Training captions by their vectors: what a model has read that lies near a photo or a query."""
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def study_captions(model: Path) -> Path | None:
     if not recipe.is_file() or len(place.parents) < 3:
         return None
     name = read_report(recipe).get("pairs")
+    if not (isinstance(name, str) and re.fullmatch(r"\w+", name)):  # it may come from anyone
+        return None
     table = place.parents[2] / f"pairs/{name}.parquet"
     return table if table.is_file() else None
 

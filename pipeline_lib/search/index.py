@@ -293,10 +293,20 @@ def read_rows(file: Path, dim: int, digest: str) -> _Rows:
     flat = table["vector"].drop_null().combine_chunks()
     if present.any():
         vectors[present] = flat.flatten().to_numpy().reshape(-1, dim)
+    if not _is_complete(table, vectors):
+        return {}
     columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
     paths = map(os.fsdecode, table["path"].to_pylist())
     filled = (vector if there else None for vector, there in zip(vectors, present, strict=True))
     return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
+
+
+def _is_complete(table: pa.Table, vectors: np.ndarray) -> bool:
+    """Return whether rows lack nothing, and photos without a problem have vectors of numbers."""
+    if any(column.null_count for column in table.drop_columns("vector").columns):
+        return False
+    readable = np.array(table["problem"].to_pylist(), object) == ""
+    return bool(np.isfinite(vectors[readable]).all())
 
 
 def _begins_as_parquet(file: Path) -> bool:

@@ -253,7 +253,10 @@ class _Pages:
             if language != own.language:
                 near = self.captions and self.captions.vectors.get(language) is not None
                 text = self.captions.near_words(own.vector, language) if near else own.text
-                term = self.searcher.words(text, language)
+                try:
+                    term = self.searcher.words(text, language)
+                except ContractError:  # a language may have no word among these letters
+                    continue
             hits = self.searcher.best([term], 6)
             found[language] = {"term": _term_json(term), "photos": [*map(self._hit_json, hits)]}
         return {"language": own.language, "found": found}

@@ -1,5 +1,6 @@
 """Training captions by their vectors, which are kept in the cache."""
 
+import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -49,6 +50,17 @@ def test_a_model_in_its_study_has_its_captions(tmp_path):
     table.parent.mkdir()
     table.touch()
     assert study_captions(model) == table
+
+
+@pytest.mark.parametrize("name", ["../world", "", None, ["world"]])
+def test_a_model_names_no_captions_outside_its_study(tmp_path, name):
+    model = tmp_path / "data/models/mule/seed-1"
+    model.mkdir(parents=True)
+    (model / "recipe.json").write_text(json.dumps({"pairs": name}))
+    (tmp_path / "data/pairs").mkdir()
+    for place in ("world", "pairs/None", "pairs/"):
+        (tmp_path / f"data/{place}.parquet").touch()
+    assert study_captions(model) is None
 
 
 def test_a_model_near_the_root_of_the_disk_has_none():

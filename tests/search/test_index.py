@@ -315,6 +315,19 @@ def test_a_damaged_index_is_made_anew(update, tmp_path, content):
     assert update()[1] == []
 
 
+@pytest.mark.parametrize("column", ["path", "problem", "vector", "vector of infinity"])
+def test_an_index_that_lacks_something_is_made_anew(update, tmp_path, column):
+    update()
+    file = tmp_path / "index.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index(column.split()[0])
+    field, values = table.schema.field(place), table.column(place).to_pylist()
+    values[0] = None if column != "vector of infinity" else [np.inf] * len(values[0])
+    pq.write_table(table.set_column(place, field, pa.array(values, field.type)), file)
+    index, embedded = update()
+    assert (index.paths, embedded) == (NAMES, NAMES)
+
+
 def test_a_changed_byte_of_an_index_never_passes(update, tmp_path):
     before, _ = update()
     file = tmp_path / "index.parquet"
