@@ -209,11 +209,11 @@ def _put_back(outputs: Sequence[str]) -> None:
 
 def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(target, ignore_errors=True)  # it does nothing to a file
+    target.unlink(missing_ok=True)
     if source.is_dir():
-        shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, symlinks=True, copy_function=copy)
     else:
-        target.unlink(missing_ok=True)
         copy(str(source), str(target))
 
 

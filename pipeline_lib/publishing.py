@@ -87,8 +87,8 @@ def resume_folders(stage: str, identities: Iterable[object]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / _PUBLISHED).is_file():
             print(
-                f"{stage}: was finished, but DVC has not recorded it. Its work is published again; "
-                f"to do it anew, delete {folder}",
+                f"{stage}: was finished, but DVC has not recorded it. What still holds of its work "
+                f"is used again; to do all of it anew, delete {folder}",
                 file=sys.stderr,
             )
     return folders
@@ -99,7 +99,7 @@ def keep_until_recorded(folder: Path, outputs: Iterable[Path]) -> None:
 
     Args:
         folder: Of :func:`resume_folder`.
-        outputs: Published files of the stage, by whose content its record is recognised.
+        outputs: What the stage published, by whose content its record is recognised.
     """
     digests = {path.as_posix(): _md5(path) for path in outputs}
     with publish(folder / _PUBLISHED) as temporary:
@@ -278,6 +278,11 @@ _FULL_BLOCKS = 256
 
 
 def _md5(path: Path) -> str:
+    """Return the digest by which DVC records a file, or a folder with all that is in it."""
+    if path.is_dir():
+        found = {f.relative_to(path).as_posix(): _md5(f) for f in path.rglob("*") if f.is_file()}
+        listed = [{"md5": found[name], "relpath": name} for name in sorted(found)]
+        return hashlib.md5(json.dumps(listed).encode()).hexdigest() + ".dir"
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "md5").hexdigest()
 

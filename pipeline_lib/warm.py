@@ -286,8 +286,12 @@ def _run_module(request: dict) -> int:
     sys.path[:] = request["path"]
     sys.argv = ["-m", *request["arguments"]]
     sys.stdin, sys.stdout, sys.stderr = (
-        open(descriptor, mode, buffering=1, closefd=False)  # noqa: SIM115
-        for descriptor, mode in ((0, "r"), (1, "w"), (2, "w"))
+        open(descriptor, mode, buffering=1, errors=errors, closefd=False)  # noqa: SIM115
+        for descriptor, mode, errors in (
+            (0, "r", "surrogateescape"),
+            (1, "w", "surrogateescape"),
+            (2, "w", "backslashreplace"),  # as Python's own: an error can always be printed
+        )
     )
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)

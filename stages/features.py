@@ -18,8 +18,8 @@ def main(name: str) -> None:
     """Write data/features/NAME.h5."""
     extractor = choose(load_settings().extractors, name, "extractor")
     images = read_images(Path(f"data/images/{extractor.dataset}.parquet"))
-    identity = [extractor.model_dump(), images.to_dict("list")]
-    resume = resume_folder(f"features@{name}", identity)
+    # Not the photos: a batch has a key of its own, and those before one that changes are kept.
+    resume = resume_folder(f"features@{name}", extractor.model_dump())
     output = Path(f"data/features/{name}.h5")
     extract(images, Path(extractor.images), extractor, output, resume)
     keep_until_recorded(resume, [output])

@@ -13,7 +13,7 @@ from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.forks import cores, on_all_cores
-from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folders
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folders, tree_sha256
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.growth import Growing, of_recipe, runs
@@ -36,7 +36,7 @@ def main(name: str) -> None:
         read_lexicon(Path("data/lexicons/none.parquet")),
         {},
         Path("none"),
-        {path.as_posix(): file_sha256(path) for path in (pairs, features)},
+        {path.as_posix(): tree_sha256(path) for path in (pairs, features)},
     )
     vectors = settings.word_vectors[chosen.word_vectors]
     score = partial(validation_scores, tested={})

@@ -15,7 +15,7 @@ from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.fingerprints import is_resolved
 from pipeline_lib.models.preprocessing import preprocessing_of
-from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folders
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folders, tree_sha256
 from pipeline_lib.settings.study import Settings, load_settings
 from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
 from pipeline_lib.training.examples import join_features
@@ -53,7 +53,7 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
         Path(f"data/word_vectors/{recipe.word_vectors}.h5"),
         Path(f"data/lexicons/{recipe.lexicon}.parquet"),
     ]
-    digests = {path.as_posix(): file_sha256(path) for path in files}  # of what is read, or before
+    digests = {path.as_posix(): tree_sha256(path) for path in files}  # of what is read, or before
     vectors = read_word_vectors(word_vectors)
     material = Material(
         recipe,

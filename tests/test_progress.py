@@ -18,7 +18,11 @@ if asked == name:
 Path(f"{name}.json").write_text(asked)
 Path(f"{name}.scores").mkdir()
 Path(f"{name}.scores/all.csv").write_text(asked)
-Path(f"{name}.model").write_text(asked)
+model = Path(f"{name}.model")
+if asked == "folder":
+    model.mkdir()
+    model = model / "weights"
+model.write_text(asked)
 """
 GRAPH = """
 stages:
@@ -72,6 +76,16 @@ def test_a_stage_that_fails_leaves_its_last_metrics_and_runs_no_more_than_it_mus
     code, lines = project(asked="all")
     assert (code, [line.partition(",")[0] for line in lines]) == (0, ["stage 1 of 2"])
     assert (tmp_path / "b.json").read_text() == (tmp_path / "a.json").read_text() == "all"
+
+
+@pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
+def test_an_output_that_was_a_folder_before_or_a_file_is_put_back_as_it_was_last(
+    project, tmp_path, before, after
+):
+    assert project(asked=before)[0] == project(asked=after)[0] == 0
+    assert project(asked="a")[0] != 0
+    model = tmp_path / "a.model"
+    assert (model / "weights" if after == "folder" else model).read_text() == after
 
 
 def test_a_stage_is_due_when_dvc_would_run_it(project, tmp_path):

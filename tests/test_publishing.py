@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from graph import ROOT
 from ruamel.yaml import YAML
 from shell import python
 
-from pipeline_lib.publishing import publish, resume_folder
+from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
 
 
 def test_publishes_a_file_and_replaces_the_old_one(tmp_path):
@@ -102,6 +103,22 @@ def test_resume_folder_is_kept_for_the_same_identity_only(tmp_path, monkeypatch)
     assert other.exists()
 
 
+def test_of_work_that_was_finished_no_more_is_promised_than_what_still_holds(
+    tmp_path, monkeypatch, capsys
+):
+    """Of features, a photo may have been replaced since, or the threads are others."""
+    monkeypatch.chdir(tmp_path)
+    work = resume_folder("features@a", 1)
+    assert capsys.readouterr().err == ""
+    keep_until_recorded(work, [])
+    resume_folder("features@a", 1)
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "features@a: was finished, but DVC has not recorded it. What still holds"
+    )
+    assert f"delete {work}" in said
+
+
 @pytest.mark.parametrize("writable", ["rw-rw-r--", "rw-------"])
 def test_permissions_are_those_of_the_umask_whatever_wrote(tmp_path, writable):
     """safetensors, for one, writes through a temporary file that only its owner may read."""
@@ -157,6 +174,24 @@ def _folder_in(checkout):
 
 
 # Under DVC
+
+
+def test_an_output_is_recognised_by_the_digest_that_dvc_gives_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file, folder = tmp_path / "table.csv", tmp_path / "features"
+    file.write_text("a")
+    (folder / "a").mkdir(parents=True)
+    for name in ("a/b", "a.b", "ä", "c"):
+        (folder / name).write_text(name)
+    recorded = {}
+    with Repo.init(no_scm=True) as repo:
+        for path in (file, folder):
+            [stage] = repo.add(path.name)
+            recorded[path.name] = stage.outs[0].hash_info.value
+    work = resume_folder("train@a", 1)
+    keep_until_recorded(work, [file.relative_to(tmp_path), folder.relative_to(tmp_path)])
+    assert json.loads((work / "published.json").read_text()) == recorded
+
 
 STAGE = """
 import os, signal, sys

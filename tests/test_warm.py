@@ -45,8 +45,8 @@ def project(tmp_path):
     return tmp_path
 
 
-def start(project, *stages):
-    environment = {**os.environ, "DVC_STAGE": "probe"}
+def start(project, *stages, **variables):
+    environment = {**os.environ, "DVC_STAGE": "probe", **variables}
     environment |= {"PWD_EXPECTED": str(project), "PYTHONPATH": str(project)}
     return subprocess.Popen(
         [sys.executable, "dvc", *stages], cwd=project, env=environment, text=True,
@@ -65,6 +65,15 @@ def test_stages_have_the_libraries_and_all_their_arguments_and_codes(project):
     assert out[2:4] == ["ran ['raise'] True True", "code 1"]
     assert out[4:] == ["ran ['0', 'a b'] True True", "code 0"]
     assert "ValueError: a mistake" in err
+
+
+def test_a_name_that_is_not_utf_8_is_printed_as_without_dvc(project):
+    """Such as the path of a photo in an error."""
+    told = STAGE.replace("sys.exit(", "print(os.environ['PHOTO'], file=sys.stderr)\nsys.exit(")
+    (project / "stages/probe.py").write_text(told)
+    out, err = lines(start(project, "0", PHOTO=b"caf\xe9.jpg"))
+    assert out[-1] == "code 0"
+    assert "caf\\udce9.jpg" in err
 
 
 def test_the_server_ends_with_dvc(project):

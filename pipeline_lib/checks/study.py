@@ -233,6 +233,9 @@ class _Check:
                 yield f"{key}: {path} is not there"
 
     def _files(self) -> Iterator[tuple[str, Path]]:
+        for name, extractor in self.settings.extractors.items():
+            if not extractor.weights.isidentifier():  # else it is a name: package, IMAGENET1K_V1
+                yield f"extractors.{name}.weights", Path(extractor.weights)
         for name, lexicon in self.settings.lexicons.items():
             for fold in ("train", "test"):
                 for file in getattr(lexicon, fold):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import ExifTags, Image, UnidentifiedImageError
 
 from pipeline_lib.contract.problems import ContractError
 
@@ -19,9 +19,19 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
 
-
 MIN_SIDE = 2
 """Pixels: what is smaller stands on pages to count visits, or where a photo was not found."""
+
+_UPRIGHT = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+"""What turns an image of each EXIF orientation, as in Pillow's exif_transpose."""
 
 
 class ImageError(ContractError):
@@ -52,7 +62,7 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
                     f"expected a photo, found {image.width} x {image.height} pixels: a stand-in "
                     "for one that was not found? Fetch it again, or leave its captions out"
                 )
-            return np.array(_to_rgb(ImageOps.exif_transpose(image)))
+            return np.array(_to_rgb(_upright(image)))
     except ImageError:
         raise
     except UnidentifiedImageError as error:
@@ -69,8 +79,17 @@ def check_pixels(width: int, height: int) -> None:
         )
 
 
+def _upright(image: Image.Image) -> Image.Image:
+    """Turn an image; Pillow's own function writes EXIF anew, which fails for tags out of range."""
+    image.load()  # of PNG, EXIF may stand after the pixels
+    method = _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+    return image if method is None else image.transpose(method)
+
+
 def _to_rgb(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I;16"):  # Pillow's own conversion clips at 255 instead of scaling
+    # Pillow scales a PGM file of more than 8 bits to 16, whatever its largest level, in mode I.
+    is_16_bit = image.mode.startswith("I;16") or (image.mode, image.format) == ("I", "PPM")
+    if is_16_bit:  # Pillow's own conversion clips at 255 instead of scaling
         return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
     if image.mode in ("I", "F"):
         raise ImageError(f"expected 8 or 16 bits per channel, found 32 (mode {image.mode})")

@@ -68,8 +68,8 @@ def extract(
         folder: What the table's paths are relative to.
         settings: See :class:`ExtractorSettings`.
         output: Features file to publish, of :func:`~pipeline_lib.contract.features.write_features`.
-        resume: Folder of unfinished work. Batches found there are kept if their images, the
-            settings and the code are the same. The caller deletes it when all is published.
+        resume: Folder of work, from this run or an earlier one, of this table or another. Batches
+            found there are kept if their images, the settings and the code are the same.
 
     Raises:
         ContractError: Before any work: every missing file and wrong setting. At the end, with

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from PIL import Image
 
-from pipeline_lib.images.decoding import check_pixels
+from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, check_pixels
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,12 @@ def _center_crop(image: np.ndarray, crop: int) -> np.ndarray:
 
 def _resize_shorter_side(image: np.ndarray, size: int) -> np.ndarray:
     height, width = image.shape[:2]
-    shorter = min(height, width)
+    shorter, longer = sorted((height, width))
+    if size * (size * longer // shorter) > MAX_PIXELS:
+        raise ImageError(
+            f"expected the longer side at most {MAX_PIXELS // size**2} times the shorter, found "
+            f"{width} x {height} pixels: cut the photo, or leave its captions out"
+        )
     return _resize(image, size * height // shorter, size * width // shorter)
 
 

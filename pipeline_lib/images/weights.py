@@ -64,12 +64,22 @@ def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return _named_tensors(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # pickle, zip and safetensors each have their own types
         raise ContractError(
             f"{path}: expected a state dict saved by torch.save or safetensors, found something "
-            f"else ({type(error).__name__}: {error}). Fetch the file again."
+            f"else ({type(error).__name__}: {error}). Fetch the file again, or save the network's "
+            "state_dict() alone."
         ) from error
+
+
+def _named_tensors(loaded: object) -> dict[str, torch.Tensor]:
+    if not isinstance(loaded, dict):
+        raise TypeError(f"expected tensors by name, found a {type(loaded).__name__}")
+    for name, tensor in loaded.items():
+        if not (isinstance(name, str) and isinstance(tensor, torch.Tensor)):
+            raise TypeError(f"expected tensors by name, found {name!r}: {type(tensor).__name__}")
+    return loaded
 
 
 def _packaged(backbone: str) -> Path:

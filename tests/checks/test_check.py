@@ -114,6 +114,14 @@ PROBLEMS = {
         lambda: change("extractors", "mine_lite0", "transform", to="squash"),
         "recipes.mine.image_crops: expected 1, as many as mine_lite0 keeps of an image",
     ),
+    "a backbone that there is not": (
+        lambda: change("extractors", "mine_lite0", "backbone", to="resnet51"),
+        "extractors.mine_lite0.backbone: ",
+    ),
+    "weights that are not there": (
+        lambda: change("extractors", "mine_lite0", "weights", to="weights/mine.pth"),
+        "extractors.mine_lite0.weights: weights/mine.pth is not there",
+    ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),
         "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",

@@ -1,6 +1,8 @@
 """Decoding, transforms, backbones, weights and runtimes of image features."""
 
+import struct
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,7 @@ from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
 from pipeline_lib.images.runtimes import build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
+from pipeline_lib.settings.images import Extractor
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
@@ -90,6 +93,17 @@ def test_16_bit_greyscale_keeps_its_upper_bits(tmp_path, suffix):
     assert decode(tmp_path / f"a.{suffix}")[0, :, 0].tolist() == [0, 0, 1, 128, 255]
 
 
+@pytest.mark.parametrize("form", ["raw", "plain"])
+@pytest.mark.parametrize("largest", [65535, 1023])
+def test_pgm_of_more_than_8_bits_keeps_its_upper_bits(tmp_path, form, largest):
+    levels = np.array([[0, 0.9, 1, 128, 255.99]] * 2) / 256 * (largest + 1)
+    rows = levels.astype(">u2")
+    text = " ".join(map(str, rows.flat)).encode()
+    kind, body = (b"P5", rows.tobytes()) if form == "raw" else (b"P2", text)
+    (tmp_path / "a.pgm").write_bytes(b"%s 5 2 %d\n%s\n" % (kind, largest, body))
+    assert decode(tmp_path / "a.pgm")[0, :, 0].tolist() == [0, 0, 1, 128, 255]
+
+
 def test_16_bit_colour(tmp_path):
     row = b"\0" + np.array([[1, 32768, 65535]] * 2, ">u2").tobytes()
     (tmp_path / "a.png").write_bytes(png(2, 2, 16, 2, row * 2))
@@ -125,6 +139,16 @@ def test_exif_orientation(tmp_path, orientation, upright, suffix):
     exif[274] = orientation
     image.save(path, exif=exif)
     assert np.array_equal(decode(path), upright(stored))
+    assert np.array_equal(decode(path), ImageOps.exif_transpose(Image.open(path)))
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_a_photo_is_turned_whatever_its_other_tags_hold(tmp_path, orientation):
+    width = struct.pack("<HHI4s", 0x100, 9, 1, b"\xff" * 4)  # -1 where only more than 0 is legal
+    turned = struct.pack("<HHI4s", 0x112, 3, 1, bytes([orientation, 0, 0, 0]))
+    tags = b"Exif\0\0II*\0\x08\0\0\0\2\0" + width + turned + bytes(4)
+    Image.new("RGB", (40, 24)).save(tmp_path / "a.jpg", exif=tags)
+    assert decode(tmp_path / "a.jpg").shape == ((24, 40, 3) if orientation == 1 else (40, 24, 3))
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 500)])
@@ -200,9 +224,12 @@ def test_transforms_equal_torchvision_on_pillow_images(height, width, name, refe
     assert np.abs(crops.astype(int) - expected).max() <= 1
 
 
-def test_resizing_a_sliver_is_refused():
-    with pytest.raises(ImageError, match="found 256000000 x 256"):
-        TRANSFORMS["center"].apply(np.zeros((1, 1_000_000, 3), np.uint8), 256, 224)
+@pytest.mark.parametrize(("height", "width"), [(2, 3000), (3000, 2)])
+def test_a_sliver_is_refused_for_its_shape(height, width):
+    said = f"found {width} x {height}", "the longer side at most 1078 times the shorter"
+    with refused(*said, by=ImageError):
+        TRANSFORMS["center"].apply(np.zeros((height, width, 3), np.uint8), 288, 288)
+    TRANSFORMS["squash"].apply(np.zeros((height, width, 3), np.uint8), 288, 288)
 
 
 # Backbones
@@ -291,6 +318,19 @@ def test_file_that_is_no_state_dict_is_refused(tmp_path):
     (tmp_path / "a.pth").write_bytes(b"<html>404</html>")
     with pytest.raises(ContractError, match="expected a state dict"):
         load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
+
+
+@pytest.mark.parametrize(
+    "saved", [torch.zeros(3), [torch.zeros(3)], {0: torch.zeros(3)}, {"epoch": 3}]
+)
+def test_file_of_anything_but_tensors_by_name_is_refused(tmp_path, saved):
+    torch.save(saved, tmp_path / "a.pth")
+    with pytest.raises(ContractError, match="expected a state dict"):
+        load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
+
+
+def test_settings_name_the_backbones_that_there_are():
+    assert get_args(Extractor.model_fields["backbone"].annotation) == (*BACKBONES,)
 
 
 def test_unknown_weights_are_answered_with_the_legal_names():

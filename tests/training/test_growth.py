@@ -149,7 +149,7 @@ def study(tmp_path, monkeypatch):
     params["growth"] = {"mine": dict(ENTRY)}
     (tmp_path / "params.yaml").write_text(json.dumps(params))
     write_pairs(captions(), tmp_path / "data/pairs/mine.parquet")
-    write_features(features(), tmp_path / "data/features/world_lite0.h5")
+    write_features(features(), tmp_path / "data/features/world_lite0.h5", shard_rows=30)
     history = {"update": 5, "seed": 1, "recall_sum": 70.0}
     history |= {"recall_sum_mine_en": 30.0, "recall_sum_mine_de": 40.0}
     curve = tmp_path / "metrics/reports/recipes/mine/training.csv"
