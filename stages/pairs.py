@@ -21,10 +21,11 @@ def main(name: str) -> None:
     captions = read_captions(Path(f"data/captions/{chosen.dataset}.parquet"))
     excluded = read_images(Path(f"data/images/{chosen.exclude_images}.parquet"))
     selected = select(
-        captions[~captions["image_id"].isin(excluded["image_id"])],
+        captions,
         kinds=chosen.captions,
         per_image=chosen.per_image,
         images=chosen.images,
+        excluded=excluded["image_id"],
         validation=chosen.validation_kinds,
         seed=settings.selection_seed,
     )

@@ -102,14 +102,16 @@ def _of_languages(table: pd.DataFrame, languages: Sequence[str]) -> pd.DataFrame
     translated.
     """
     left_out = set(table["language"]) - set(languages)
-    caption = table["image"] + "/" + table[["language", "annotation", "position"]].agg("/".join, 1)
-    behind = dict(zip(caption, table["translation_of"], strict=True))
-    rows = table[table["language"].isin(languages)].reset_index(drop=True)
-    source = rows["translation_of"]
-    for _ in left_out:
-        further = (rows["image"] + "/" + source).map(behind).fillna("")
-        source = source.mask(_language(source).isin(left_out), further)
-    return rows.assign(translation_of=source.mask(_language(source).isin(left_out), ""))
+    source = table["translation_of"]
+    caption = table["image"].str.cat(table[["language", "annotation", "position"]], sep="/")
+    for _ in range(len(table).bit_length()):  # each doubles the steps: circles end, too
+        passed = _language(source).isin(left_out)
+        if not passed.any():
+            break
+        behind = dict(zip(caption, source, strict=True))
+        source = source.mask(passed, (table["image"] + "/" + source).map(behind).fillna(""))
+    table = table.assign(translation_of=source.mask(_language(source).isin(left_out), ""))
+    return table[table["language"].isin(languages)].reset_index(drop=True)
 
 
 def _language(caption: pd.Series) -> pd.Series:
@@ -306,7 +308,7 @@ def _word_dim(
 ) -> int:
     """Return the size of word vectors that the training captions of the pair set suffice for."""
     learnt = select(
-        captions, kinds=kinds, per_image=_PER_IMAGE, images="all", validation={},
+        captions, kinds=kinds, per_image=_PER_IMAGE, images="all", excluded=(), validation={},
         seed=_SELECTION_SEED,
     )  # fmt: skip
     settings = {each: Tokenizer.model_validate(own) for each, own in tokenizers.items()}

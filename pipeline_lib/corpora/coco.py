@@ -42,8 +42,10 @@ KARPATHY_SPLITS = {"train": "train", "restval": "train", "val": "val", "test": "
 """Names of splits by Karpathy's. ``restval``, the validation images of 2014 that he left over, is
 training data, as in Kádár et al. 2019, section 3.2."""
 
-_CN_CAPTION = r"COCO_(?:train|val)2014_0*(?P<key>\d+)#(?:[a-z]+#)?(?P<position>\d+)\s+(?P<text>.*)"
-_CN_CAPTION_FORM = "<image>#<number>, a blank or tab, and the caption"
+_CN_CAPTION = (
+    r"COCO_(?:train|val)2014_0*(?P<key>\d+)#(?:[a-z]+#)?(?P<position>\d{1,4})\s+(?P<text>.*)"
+)
+_CN_CAPTION_FORM = "<image>#<number of at most 4 digits>, a blank or tab, and the caption"
 
 
 def read_coco(

@@ -10,7 +10,7 @@ import json
 import re
 import unicodedata
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -80,14 +80,38 @@ def read_table(
 
 
 def read_json(path: Path, problems: list[str]) -> object | None:
-    """Return the content of a JSON file, or None where it cannot be read."""
-    content = _content(path, problems)
+    """Return the content of a JSON file, or None where it cannot be read or is no text."""
+    read = _content(path, problems)
     try:
-        return json.loads(content) if content else None
+        content = json.loads(read.decode("utf-8-sig")) if read else None
     # JSONDecodeError names line and column, UnicodeDecodeError a byte.
     except (ValueError, RecursionError) as error:
         problems.append(f"{path}: expected JSON in UTF-8, found: {error}. Fetch the file again.")
         return None
+    if not _ESCAPED_HALF.search(read):  # as nearly always
+        return content
+    halves = list(_halves(content, ""))
+    form = "expected text, found {}, half of a character. Write all of it, or remove it"
+    note_lines(problems, path, [(place, form.format(name)) for place, name in halves])
+    return None if halves else content
+
+
+def _halves(content: object, place: str) -> Iterator[tuple[str, str]]:
+    """Yield place and name of each half of a character, which no table holds, in JSON's strings."""
+    if isinstance(content, str) and (half := _HALF.search(content)):
+        yield place, _named(half[0])
+    elif isinstance(content, list):
+        for number, item in enumerate(content):
+            yield from _halves(item, f"{place}[{number}]")
+    elif isinstance(content, dict):
+        for name, item in content.items():
+            yield from _halves(item, f"{place}.{name}".lstrip("."))
+
+
+_ESCAPED_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+_HALF = re.compile(r"[\ud800-\udfff]")
+"""What JSON writes twice for one character beyond U+FFFF: two that fit are read as that one."""
 
 
 def clean(

@@ -143,7 +143,7 @@ def _multi30k(
     blocks, _ = read_splits(raw, dataset, read, DESCRIBED_SPLITS, problems)
     if not blocks:
         return []
-    rows = pd.concat(blocks)
+    rows = pd.concat(blocks).drop_duplicates("caption_id")  # of repeated images, which are noted
     rows = rows[rows["image_id"].isin(photos["image_id"])]
     split = rows["image_id"].map(photos.set_index("image_id")["split"])
     translated = rows["source_caption_id"].map(rows.set_index("caption_id")["text"])

@@ -110,6 +110,12 @@ def read_splits(
     read = [
         split for split in splits if split.task2 or {"en", *split.translations} & set(languages)
     ]
+    if not read:
+        problems.append(
+            f"splits: expected one with {' or '.join(languages)}, found "
+            f"{', '.join(split.name for split in splits)} without. Name other splits or languages"
+        )
+        return [], pd.DataFrame(columns=["image_id", "key", "split", "path"])
     photos = [_photos(raw, split, problems) for split in read]
     captions = [
         block

@@ -85,7 +85,10 @@ def _usable(header: list[str], path: Path, separator: str, problems: list[str]) 
 
 
 def _one_line(field: str) -> str:
-    return field.translate(dict.fromkeys(map(ord, "\t\n\r"), " ")).strip()
+    return field.translate(_AS_BLANKS).strip()
+
+
+_AS_BLANKS = str.maketrans("\t\n\r", "   ")
 
 
 def _drawn_split(image: str) -> str:

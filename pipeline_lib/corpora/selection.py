@@ -5,7 +5,7 @@ order of the rows, on the other languages of a call, or on the machine.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ def select(
     kinds: dict[str, list[str]],
     per_image: int,
     images: str,
+    excluded: Collection[str],
     validation: dict[str, list[str]],
     seed: int,
 ) -> pd.DataFrame:
@@ -32,6 +33,7 @@ def select(
         images: ``all``, or ``first_half`` or ``second_half`` of the training images: two disjoint
             halves, the same in every language. (Kádár et al. 2018 drew them anew for each
             language, so that their disjoint halves shared half of the images.)
+        excluded: Images that are left out, of each half, too.
         validation: Kinds of validation captions, of which all are taken, by language.
         seed: Seed of both choices.
 
@@ -42,10 +44,12 @@ def select(
         ContractError: Lists the languages and kinds that have no training caption.
     """
     asked = _asked(kinds)
+    of_half = _training_images(captions, images, seed)
+    captions = captions[~captions["image_id"].isin(excluded)]
     wanted = captions[_kind(captions).isin(asked)]
     train = wanted["split"] == "train"
     raise_problems("selection of training captions", _absent(wanted[train], asked))
-    chosen = wanted["image_id"].isin(_training_images(captions, images, seed))
+    chosen = wanted["image_id"].isin(of_half)
     drawn = wanted.index[train & chosen & _is_drawn(wanted, per_image, seed)]
     val = (captions["split"] == "val") & _kind(captions).isin(_asked(validation))
     return captions[captions.index.isin(drawn) | val]

@@ -8,6 +8,8 @@ this one translates, or empty. Splits are free: training needs ``train`` and ``v
 the split that it names.
 """
 
+import os
+import unicodedata
 from pathlib import Path, PurePosixPath
 
 import numpy as np
@@ -16,7 +18,7 @@ import pandas as pd
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
-from pipeline_lib.corpora.files import clean_column, note_rows, read_table
+from pipeline_lib.corpora.files import clean_column, note_lines, note_rows, read_table
 
 COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 
@@ -78,9 +80,13 @@ def _sources(table: pd.DataFrame, dataset: str) -> pd.Series:
 
 def _from_originals(rows: pd.DataFrame) -> pd.DataFrame:
     """Let a translation of a translation name what that one was made of, as far back as it goes."""
-    sources = dict(zip(rows["caption_id"], rows["source_caption_id"], strict=True))
-    origin = {name: _lineage(name, sources)[-1] for name in sources}
-    return rows.assign(source_caption_id=rows["source_caption_id"].map(origin))
+    origin = rows["source_caption_id"]
+    for _ in range(len(rows).bit_length()):  # each doubles the steps: circles end, too
+        further = origin.map(dict(zip(rows["caption_id"], origin, strict=True)))
+        if further.isna().all():
+            break
+        origin = further.fillna(origin)
+    return rows.assign(source_caption_id=origin)
 
 
 def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
@@ -117,7 +123,7 @@ def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
 def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
     named = table.drop_duplicates("image")
     there = named["image"].map(lambda image: image != "" and _is_file(folder / image))
-    note_rows(problems, path, named[~there.astype(bool)], "image", f"a file below {folder}")
+    _note_missing(named[~there.astype(bool)], folder, path, problems)
     outside = named["image"].map(lambda image: image != "" and not _is_inside(image))
     inside = "a path inside the folder of photos: relative, without .., as short as it can be"
     note_rows(problems, path, named[outside.astype(bool)], "image", inside)
@@ -125,6 +131,43 @@ def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: li
     note_rows(problems, path, named[twin], "image", "a name that differs in more than its suffix")
     split = table.groupby("image")["split"].transform("first")
     note_rows(problems, path, table[table["split"] != split], "split", "one split per image")
+
+
+def _note_missing(rows: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
+    """Note images that are not there, with the files whose names only look like theirs."""
+    images = [image.rpartition("/") for image in rows["image"]]
+    alike = {within: _by_letters(folder / within) for within in {within for within, *_ in images}}
+    hints = [_hint(name, alike[within].get(_letters(name))) for within, _, name in images]
+    lines = zip(rows["line"], rows["image"], hints, strict=True)
+    expected = f"expected a file below {folder}, found"
+    note_lines(
+        problems, path, [(line, f"{expected} {image!r}{hint}") for line, image, hint in lines]
+    )
+
+
+def _by_letters(folder: Path) -> dict[str, str]:
+    """Return the names in a folder by their letters; none where it cannot be listed."""
+    try:
+        return {_letters(name): name for name in os.listdir(folder)}
+    except (OSError, ValueError):  # no such folder, or NUL
+        return {}
+
+
+def _letters(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _hint(name: str, other: str | None) -> str:
+    """Return what distinguishes the name of a missing file from one that is there."""
+    if other in (None, name):
+        return ""
+    if unicodedata.normalize("NFC", name) != unicodedata.normalize("NFC", other):
+        return f"; the folder has {other!r}"
+    form = "nfc" if unicodedata.is_normalized("NFC", name) else "nfd"
+    return (
+        "; the folder has the same letters in another Unicode form: rename it (convmv "
+        f"-f utf-8 -t utf-8 --{form})"
+    )
 
 
 def _is_file(path: Path) -> bool:
@@ -165,15 +208,13 @@ def _note_bad_references(
 
 def _in_circles(sources: dict[str, object]) -> set[str]:
     """Return the captions from which one comes back to them, from translation to source."""
-    # One that names itself is noted above.
-    lineages = ((name, _lineage(name, sources)) for name in sources)
-    return {name for name, of in lineages if len(of) > 1 and sources.get(of[-1]) == name}
-
-
-def _lineage(caption: str, sources: dict[str, object]) -> list[str]:
-    """Return a caption and what it goes back to, by steps, until nothing new comes."""
-    found = {caption: None}  # in the order of the steps
-    while (source := sources.get(caption)) in sources and source not in found:
-        found[source] = None
-        caption = source
-    return list(found)
+    found, seen = set(), set()
+    for caption in sources:
+        way = []
+        while caption in sources and caption not in seen:
+            seen.add(caption)
+            way.append(caption)
+            caption = sources[caption]
+        if caption in way:
+            found.update(way[way.index(caption) :])
+    return {name for name in found if sources[name] != name}  # those are noted above

@@ -75,6 +75,12 @@ def captions(root, settings, name="mine"):
     return READERS[entry["reader"]](folder, name, **options).captions
 
 
+def written(root):
+    """Return the table of captions that the new study holds."""
+    path = root / "studies/mine/data/raw/mine/captions.tsv"
+    return pd.read_csv(path, sep="\t", keep_default_na=False)
+
+
 @pytest.mark.parametrize("table", ["captions.tsv", "captions.csv"])
 def test_a_short_table_becomes_a_study_whose_settings_load(root, table):
     settings = made(root, new(write(SHORT, name=table)))
@@ -168,10 +174,41 @@ def test_a_translation_of_a_language_left_out_names_what_is_behind_it(root, lang
     settings = made(root, new(path, *(f"--language={language}" for language in languages)))
     found = captions(root, settings)
     assert set(found["annotation"][found["language"] != "en"]) == {"translation"}
-    table = pd.read_csv(
-        root / "studies/mine/data/raw/mine/captions.tsv", sep="\t", keep_default_na=False
-    )
+    table = written(root)
     assert dict(zip(table["language"], table["translation_of"], strict=True)) == sources
+
+
+def by_way_of_english(name, split):
+    """Return a German translation that goes back to German through two captions in English."""
+    return [
+        (name, split, "de", "caption", 0, "Ein Hund rennt", ""),
+        (name, split, "en", "translation", 0, "A dog runs", "de/caption/0"),
+        (name, split, "en", "machine", 0, "One dog runs", "en/translation/0"),
+        (name, split, "de", "translation", 0, "Es rennt ein Hund", "en/machine/0"),
+    ]
+
+
+def test_what_is_behind_two_captions_of_a_language_left_out_is_named(root):
+    path = write([row for each in SPLITS.items() for row in by_way_of_english(*each)], COMPLETE)
+    made(root, new(path, "--language=de"))
+    table = written(root)
+    sources = dict(zip(table["annotation"], table["translation_of"], strict=True))
+    assert sources == {"caption": "", "translation": "de/caption/0"}
+
+
+def test_a_circle_of_translations_in_languages_left_out_ends_in_no_source(root):
+    rows = [
+        row
+        for name, split in SPLITS.items()
+        for row in (
+            (name, split, "en", "translation", 0, "A dog runs", "en/machine/0"),
+            (name, split, "en", "machine", 0, "One dog runs", "en/translation/0"),
+            (name, split, "de", "translation", 0, "Es rennt ein Hund", "en/machine/0"),
+        )
+    ]
+    made(root, new(write(rows, COMPLETE), "--language=de"))
+    table = written(root)
+    assert set(table["translation_of"]) == {""}
 
 
 def test_a_translation_of_no_language_of_the_table_is_refused_with_languages_too(root):
@@ -193,6 +230,7 @@ def test_word_vectors_of_a_new_study_can_be_learnt(root, table):
         kinds=settings.pairs["mine"].captions,
         per_image=settings.pairs["mine"].per_image,
         images=settings.pairs["mine"].images,
+        excluded=(),
         validation={},
         seed=settings.selection_seed,
     )

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import random
 import unicodedata
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from raw_corpora import (
     FLICKR8K_IMAGES,
     MULTI30K_LISTS,
+    NO_CZECH,
     texts,
     write_flickr8k,
     write_lines,
@@ -28,6 +30,7 @@ from pipeline_lib.corpora import multi30k
 from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.table import _in_circles as in_circles
 
 ALL_SPLITS = [split.name for split in multi30k.SPLITS]
 MULTI30K = {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}
@@ -253,6 +256,87 @@ def test_translations_of_translations_name_the_caption_that_all_go_back_to(tmp_p
     assert sources(corpus) == of
 
 
+def behind(caption: str, source: dict[str, str]) -> list[str]:
+    """Return what a caption goes back to, step by step, until nothing or nothing new comes."""
+    passed = []
+    while (caption := source[caption]) and caption not in passed:
+        passed.append(caption)
+    return passed
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_sources_and_circles_are_those_that_one_finds_step_by_step(tmp_path, seed):
+    """Of machine translations of one another, some in circles, in any order."""
+    drawn = random.Random(seed)
+    names = [f"en/machine/{number}" for number in range(drawn.choice([5, 12]))]
+    source = {name: drawn.choice([*names, "", ""]) for name in names}
+    source = {name: "" if of == name else of for name, of in source.items()}
+    rows = [
+        "\t".join(("a.jpg", "train", *name.split("/"), "Text.", of)) for name, of in source.items()
+    ]
+    raw = write_table(tmp_path, [TABLE[0], *rows])
+    circular = [line for line, name in enumerate(names, 2) if name in behind(name, source)]
+    if circular:
+        expected = (f"captions.tsv:{line}: expected no circle" for line in circular)
+        assert_lists(failure("table", raw), *expected)
+    else:
+        found = sources(READERS["table"](raw, "set"))
+        assert found == {
+            f"set/a/{name}": f"set/a/{behind(name, source)[-1]}" for name in names if source[name]
+        }
+
+
+class Counted(dict):
+    """Counts how often it is asked."""
+
+    asked = 0
+
+    def get(self, key, default=None):
+        self.asked += 1
+        return super().get(key, default)
+
+    def __getitem__(self, key):
+        self.asked += 1
+        return super().__getitem__(key)
+
+
+def test_a_chain_of_translations_is_walked_once():
+    of = Counted({f"caption {number}": f"caption {number - 1}" for number in range(1000)})
+    assert in_circles(of) == set()
+    assert of.asked <= 3 * len(of)
+
+
+PHOTO_NAMES = {
+    "another case": ("c.JPG", "c.jpg", "; the folder has 'c.JPG'"),
+    "case below a folder": ("of/B.jpg", "of/b.jpg", "; the folder has 'B.jpg'"),
+    "NFD in the folder": (
+        "cafe\u0301.jpg",
+        "caf\u00e9.jpg",
+        "Unicode form: rename it (convmv -f utf-8 -t utf-8 --nfc)",
+    ),
+    "NFC in the folder": (
+        "caf\u00e9.jpg",
+        "cafe\u0301.jpg",
+        "Unicode form: rename it (convmv -f utf-8 -t utf-8 --nfd)",
+    ),
+    "another folder": ("Of/b.jpg", "of/b.jpg", "found 'of/b.jpg'"),
+    "no name": ("b.jpg", "", "found ''"),
+    "NUL": ("b.jpg", "of\0/b.jpg", "found 'of\\x00/b.jpg'"),
+}
+
+
+@pytest.mark.parametrize("case", PHOTO_NAMES)
+def test_table_names_the_photo_that_a_missing_one_may_be(tmp_path, case):
+    there, named, said = PHOTO_NAMES[case]
+    raw = write_table(tmp_path, [*TABLE, f"{named}\ttrain\ten\tcaption\t0\tText.\t"])
+    write_lines(raw / "images" / there, ["an image"])
+    message = failure("table", raw)
+    assert_lists(
+        message, f"captions.tsv:6: expected a file below {raw / 'images'}, found {named!r}"
+    )
+    assert message.endswith(said)
+
+
 def test_table_takes_columns_in_any_order_a_byte_order_mark_and_windows_line_ends(tmp_path):
     plain = READERS["table"](write_table(tmp_path / "plain"), "mine")
     fields = [line.split("\t") for line in TABLE]
@@ -386,6 +470,14 @@ def test_multi30k_lists_every_problem_with_its_file(tmp_path):
     )
 
 
+def test_multi30k_names_splits_without_any_of_the_languages(tmp_path):
+    raw = write_multi30k(tmp_path)
+    message = failure("multi30k", raw, languages=["cs"], splits=[*NO_CZECH])
+    assert_lists(
+        message, "splits: expected one with cs, found test_2017_flickr, test_2017_mscoco without"
+    )
+
+
 def test_multi30k_tests_on_the_last_validation_images(tmp_path):
     raw = write_multi30k(tmp_path)
     options = {"languages": ["en", "de"], "splits": ["train", "val"]}
@@ -482,6 +574,17 @@ def test_flickr8k_lists_every_problem_with_its_file_and_line(tmp_path):
         "zh.human.tsv:12: expected 5 captions of the photo, found 4",
         "ja.machine_translation.tsv: expected this file",
         "val.fr: expected this file",
+    )
+
+
+def test_flickr8k_names_images_that_multi30k_lists_twice(tmp_path):
+    raw = write_flickr8k(tmp_path)
+    lists = raw / "multi30k" / "data"
+    for path in ("task1/image_splits/train.txt", "task2/image_splits/train_images.txt"):
+        write_lines(lists / path, ["11.jpg", "12.jpg", "11.jpg"])
+    assert_lists(
+        failure("flickr8k", raw, **FLICKR8K),
+        "train.txt:3: expected each image in one split, once, found 'flickr:11'",
     )
 
 
@@ -599,6 +702,7 @@ def test_coco_lists_every_problem_with_its_place(tmp_path):
     with open(written, "a", encoding="utf-8") as file:
         file.write("COCO_val2014_000000391895 无编号\nCOCO_val2014_000000000404#0\t无图\n")
         file.write(f"{coco_name(391895, 'val')}#0\t重复\n")
+        file.write(f"{coco_name(391895, 'val')}#99999\t太多\n")
     (raw / "imageid.manually-translated-caption.txt").unlink()
     assert_lists(
         failure("coco", raw, **COCO),
@@ -610,11 +714,35 @@ def test_coco_lists_every_problem_with_its_place(tmp_path):
         "train.json:annotations[5]: expected the id of an image of dataset_coco.json, found '404'",
         "train.json:annotations[6]: expected id (int), image_id (int), caption (str)",
         "stair_captions_v1.2_val.json: expected JSON in UTF-8, found: Expecting value: line 1",
-        "caption.txt:5: expected <image>#<number>",
+        "caption.txt:5: expected <image>#<number of at most 4 digits>, a blank or tab",
         "caption.txt:6: expected the id of an image of dataset_coco.json, found '404'",
         "caption.txt:7: expected each number once per image",
+        "caption.txt:8: expected <image>#<number of at most 4 digits>, a blank or tab",
         "imageid.manually-translated-caption.txt: expected this file",
     )
+
+
+def test_coco_names_halves_of_characters_with_their_place(tmp_path):
+    raw = write_coco(tmp_path)
+    content = json.loads((raw / "dataset_coco.json").read_text())
+    first, second = content["images"][:2]
+    first["sentences"][2]["raw"] = "A \ud83d dog, and \U0001f415."
+    second["filename"] = "a\ude00.jpg"
+    (raw / "dataset_coco.json").write_text(json.dumps(content))
+    assert_lists(
+        failure("coco", raw, languages=["en"], japanese="none", splits="karpathy"),
+        "dataset_coco.json:images[0].sentences[2].raw: expected text, found U+D83D, half of a",
+        "dataset_coco.json:images[1].filename: expected text, found U+DE00, half of a character",
+    )
+
+
+def test_coco_reads_characters_that_json_writes_as_two_halves(tmp_path):
+    raw = write_coco(tmp_path)
+    content = json.loads((raw / "dataset_coco.json").read_text())
+    content["images"][0]["sentences"][2]["raw"] = "A \U0001f415."
+    (raw / "dataset_coco.json").write_text(json.dumps(content))
+    corpus = READERS["coco"](raw, "c", languages=["en"], japanese="none", splits="karpathy")
+    assert texts(corpus, image_id="coco:391895")[2] == "A \U0001f415."
 
 
 def test_coco_needs_to_know_which_japanese(tmp_path):

@@ -3,18 +3,24 @@
 import hashlib
 import itertools
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from lone_stage import run_stage
 from refusals import refused
 
+from pipeline_lib.contract import tables
 from pipeline_lib.corpora import selection
+from pipeline_lib.settings.corpora import PairSet
+from stages import pairs as stage
 
 
-def select(captions, *, kinds, validation=None, **options):
+def select(captions, *, kinds, validation=None, excluded=(), **options):
     validation = kinds if validation is None else validation
-    return selection.select(captions, kinds=kinds, validation=validation, **options)
+    options |= {"validation": validation, "excluded": excluded}
+    return selection.select(captions, kinds=kinds, **options)
 
 
 SEEDS = range(20)
@@ -47,11 +53,10 @@ def trained_images(captions: pd.DataFrame) -> set[str]:
     return set(captions.loc[captions["split"] == "train", "image_id"])
 
 
-def half_of(captions: pd.DataFrame, which: str, seed: int, kinds: dict) -> set[str]:
+def half_of(captions: pd.DataFrame, which: str, seed: int, kinds: dict, excluded=()) -> set[str]:
     """Return the training images of half of the captions."""
-    return trained_images(
-        select(captions, kinds=kinds, per_image=1, images=f"{which}_half", seed=seed)
-    )
+    options = {"per_image": 1, "images": f"{which}_half", "excluded": excluded, "seed": seed}
+    return trained_images(select(captions, kinds=kinds, **options))
 
 
 EVERYTHING = {"en": ["caption"], "de": ["caption", "translation"], "fr": ["translation"]}
@@ -86,6 +91,59 @@ def test_a_language_of_few_images_keeps_the_halves_of_the_others(seed):
     chosen = half_of(captions, "first", seed, {"fr": ["translation"]})
     assert chosen
     assert not chosen & half_of(captions, "second", seed, {"en": ["caption"]})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_halves_are_those_of_the_whole_data_set_where_images_are_excluded(seed):
+    captions = table()
+    excluded = {"set:train3", "set:train4", "set:train5", "set:train6", "set:val1"}
+    for half in ("first", "second"):
+        whole = half_of(captions, half, seed, EVERYTHING)
+        assert half_of(captions, half, seed, EVERYTHING, excluded) == whole - excluded
+
+
+def write_inputs(captions: pd.DataFrame, excluded: set[str]) -> None:
+    """Write what the stage reads: a data set, and some of its images, those of another one."""
+    rows = captions.assign(dataset="set", text="A dog.", source_caption_id=None)
+    rows["tokens"] = [["a", "dog"]] * len(rows)
+    rows["position"] = rows["position"].astype("int16")
+    tables.write_captions(rows[tables.CAPTIONS.names], Path("data/captions/set.parquet"))
+    images = rows[rows["image_id"].isin(excluded)].drop_duplicates("image_id").assign(path="a.jpg")
+    tables.write_images(images[tables.IMAGES.names], Path("data/images/other.parquet"))
+    tables.write_images(images[tables.IMAGES.names][:0], Path("data/images/none.parquet"))
+    tables.write_pairs(tables.empty_pairs(), Path("data/pairs/none.parquet"))
+
+
+def test_pair_sets_of_which_one_excludes_images_have_disjoint_halves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    captions = table()
+    write_inputs(captions, {f"set:train{number}" for number in range(9)})
+    common = {"dataset": "set", "captions": {"en": ["caption"]}, "per_image": 1}
+    common |= {"validation": "same", "plus": "none"}
+    halves = {"first": "other", "second": "none"}
+    sets = {
+        half: PairSet(**common, images=f"{half}_half", exclude_images=excluded)
+        for half, excluded in halves.items()
+    }
+    for half in halves:
+        run_stage(stage, half, monkeypatch, pairs=sets, selection_seed=1)
+    first, second = (
+        trained_images(tables.read_pairs(Path(f"data/pairs/{half}.parquet"))) for half in halves
+    )
+    assert not first & second
+    assert second == half_of(captions, "second", 1, {"en": ["caption"]})
+
+
+def test_excluded_images_have_no_caption_and_leave_the_others_as_they_are():
+    captions = table()
+    options = {"kinds": EVERYTHING, "per_image": 2, "images": "all", "seed": 3}
+    excluded = {"set:train3", "set:val1"}
+    whole = select(captions, **options)
+    expected = whole[~whole["image_id"].isin(excluded)]
+    pd.testing.assert_frame_equal(select(captions, **options, excluded=excluded), expected)
+    everything = captions["image_id"].unique()
+    with refused("4 problem(s)", "en/caption"):
+        select(captions, **options, excluded=everything)
 
 
 def test_halves_differ_between_seeds():

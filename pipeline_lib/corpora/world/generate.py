@@ -11,7 +11,7 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.world.canvas import STYLES
 from pipeline_lib.corpora.world.drawing import draw_scene
 from pipeline_lib.corpora.world.lexicon import folds, lexicon
-from pipeline_lib.corpora.world.parallel import LANGUAGES, parallel_text
+from pipeline_lib.corpora.world.parallel import LANGUAGES, sample_parallel_lines
 from pipeline_lib.corpora.world.pictures import Picture, sample_pictures
 from pipeline_lib.corpora.world.scenes import Scene, facts
 from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
@@ -60,7 +60,7 @@ def generate(
     taken = {caption.sentence.text for picture in pictures for caption in picture.captions}
     held_out = {c.sentence.text for p in pictures if p.split != "train" for c in p.captions}
     pairs = sample_graded_pairs(graded_pairs, stream("pairs"), choose, taken, seen)
-    text = parallel_text(parallel, stream("parallel"), choose, held_out, seen)
+    text = sample_parallel_lines(parallel, stream("parallel"), choose, held_out, seen)
 
     (folder / "images").mkdir(parents=True)
     drawings = [

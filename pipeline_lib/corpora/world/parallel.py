@@ -20,7 +20,7 @@ def sample_line(rng: random.Random, choose: Choose, seen: set[Scene]) -> Line:
     return {language: say(message, language, choose).text for language in LANGUAGES}
 
 
-def parallel_text(
+def sample_parallel_lines(
     sizes: dict[str, int], rng: random.Random, choose: Choose, held_out: Set[str], seen: set[Scene]
 ) -> dict[str, list[Line]]:
     """Draw lines for each split; no training line has a sentence of another split.
