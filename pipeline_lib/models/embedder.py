@@ -71,7 +71,7 @@ class Embedder:
         raise_problems("sentences", [f"expected words, found {each!r}" for each in wordless])
         ids, lengths = self.model.vocabulary.encode_all(tokens, language)
         tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
-        return self.model.embed_tokens(*tensors, language).numpy()
+        return self.model.embed_tokens(*tensors, language).float().numpy()
 
     def words(self, sentence: str, language: str) -> dict[str, bool]:
         """Return the words of a raw sentence, and whether the training captions had them.
@@ -107,7 +107,7 @@ class Embedder:
         return np.stack(found)
 
     def embed_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
-        """Yield the vector of each photo ``[embed_dim]`` in order, or why it cannot be read."""
+        """Yield each photo's vector ``float32 [embed_dim]`` in order, or why it cannot be read."""
         size = self.preprocessing.extractor.batch_size
         whole = len(photos) // size * size
         if whole:
@@ -122,7 +122,7 @@ class Embedder:
             if isinstance(each, ImageError):
                 yield each
             else:
-                yield self.model.embed_features(torch.from_numpy(each[None])).numpy()[0]
+                yield self.model.embed_features(torch.from_numpy(each[None])).float().numpy()[0]
 
     def scores(self, images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Return the model's similarity of all pairs of vectors ``[images, sentences]``."""

@@ -20,6 +20,20 @@ ALL = "all"
 """Name of a layer that all languages share."""
 
 
+class BatchNorm(nn.BatchNorm1d):
+    """Batch normalisation; one image alone has no deviation, and is taken by those of before."""
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Normalise values ``[images, dim]``."""
+        alone = self.training and len(values) == 1
+        return self.by_running_statistics(values) if alone else super().forward(values)
+
+    def by_running_statistics(self, values: Tensor) -> Tensor:
+        """Normalise values ``[images, dim]`` as evaluation does, by operations with gradients."""
+        deviations = values - self.running_mean
+        return deviations / (self.running_var + self.eps).sqrt() * self.weight + self.bias
+
+
 class MLPHead(nn.Module):
     """Affine maps from CNN features to the joint space, with rectified layers between, if any.
 
@@ -33,10 +47,7 @@ class MLPHead(nn.Module):
         self.normalize_features = architecture.normalize_features
         dims = [feature_dim, *architecture.image_hidden_dims]
         self.hidden = nn.Sequential(
-            *(
-                nn.Sequential(nn.Linear(a, b), nn.BatchNorm1d(b), nn.ReLU())
-                for a, b in pairwise(dims)
-            )
+            *(nn.Sequential(nn.Linear(a, b), BatchNorm(b), nn.ReLU()) for a, b in pairwise(dims))
         )
         self.dropout = nn.Dropout(architecture.image_dropout)
         self.linear = nn.Linear(dims[-1], architecture.embed_dim)
@@ -56,7 +67,7 @@ class ResidualHead(nn.Module):
         super().__init__()
         self.crops, hidden = architecture.image_crops, architecture.image_hidden_dim
         dim = feature_dim // self.crops
-        self.standardize = nn.BatchNorm1d(dim)
+        self.standardize = BatchNorm(dim)
         self.dropout = nn.Dropout(architecture.image_dropout)
         self.linear = nn.Linear(dim, architecture.embed_dim)
         self.hidden = nn.Linear(dim, hidden)

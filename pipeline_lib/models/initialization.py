@@ -1,4 +1,8 @@
-"""How untrained weights are drawn; every draw comes from the generator given."""
+"""How untrained weights are drawn; every draw comes from the generator given.
+
+A recipe's words are drawn by :func:`set_words`, whatever its ``initialization``: with
+``word_vectors: random`` there are vectors of no word, and all are drawn as unknown ones.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -13,13 +17,14 @@ from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 Layer = TypeVar("Layer", bound=nn.Module)
 
 WORD_BOUND = 0.1
-"""Word vectors start uniform in ±0.1, as in all code bases of the VSE lineage."""
+"""Word vectors start uniform in ±0.1, as in all code bases of the VSE lineage, until
+:func:`set_words` draws them anew."""
 
 NORMAL_DEVIATION = 0.01
 """Of non-recurrent matrices (§4 of Calixto et al. 2017)."""
 
 UNKNOWN_DEVIATION = 0.05
-"""Of words that pretrained vectors lack, as in the code of Mohammadshahi et al. 2019."""
+"""Of words without a pretrained vector, as in the code of Mohammadshahi et al. 2019."""
 
 VectorsByLanguage = Mapping[str, tuple[list[str], np.ndarray]]
 """Words and their vectors ``float32 [words, dim]``, by language."""

@@ -3,9 +3,14 @@
 A loss is added here and, under the same name, in models/losses.py.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from pipeline_lib.settings.strict import Count, Rate, Strict
+
+LOWEST_TEMPERATURE = 0.01
+"""Similarities are scaled by a hundred at most (§2.5 of Radford et al. 2021)."""
 
 
 class Hinge(Strict):
@@ -25,11 +30,12 @@ class InfoNCE(Strict):
     """The right candidate is the likeliest of the batch (van den Oord et al. 2018).
 
     Attributes:
-        temperature: What similarities are divided by (at the start, if it is tuned).
+        temperature: What similarities are divided by (at the start, if it is tuned); never less
+            than :data:`LOWEST_TEMPERATURE`.
         tune_temperature: It learns with the rest, as in Radford et al. 2021.
     """
 
-    temperature: Rate
+    temperature: Annotated[float, Field(ge=LOWEST_TEMPERATURE)]
     tune_temperature: bool
 
 

@@ -92,7 +92,7 @@ class TwoBranch(Strict):
         anchor_weight: Of half the squared distance of a language's words from what they started
             from, averaged over languages.
         pretraining_epochs: Epochs before, in which only the universal layer learns, from sentence
-            pairs.
+            pairs; their validations count for nothing.
     """
 
     captions_per_image: Count

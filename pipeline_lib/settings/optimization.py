@@ -3,11 +3,21 @@
 An optimizer or a schedule is added here and, under the same name, in training/optimization.py.
 """
 
+from collections.abc import Iterator
+
 from pipeline_lib.settings.strict import Count, Rate, Strict, Whole
 
 
 class Adam(Strict):
     """Adam (Kingma & Ba 2015); it has no keys of its own."""
+
+    def problems(self) -> Iterator[str]:
+        """Yield what the keys contradict."""
+        if self.text_encoder == "bag" and self.tune_words and self.precision != "f64":
+            yield (
+                "optimizer: text_encoder bag has sparse gradients of its words: needs adamw, "
+                "found adam"
+            )
 
 
 class AdamW(Strict):
@@ -52,6 +62,14 @@ class Cosine(Strict):
     """
 
     warmup_epochs: Rate
+
+    def problems(self) -> Iterator[str]:
+        """Yield what the keys contradict."""
+        if self.warmup_epochs >= self.max_epochs:
+            yield (
+                f"warmup_epochs: expected fewer than max_epochs, {self.max_epochs}, "
+                f"found {self.warmup_epochs}"
+            )
 
 
 OPTIMIZERS: dict[str, type[Strict]] = {"adam": Adam, "adamw": AdamW}

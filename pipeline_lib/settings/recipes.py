@@ -31,7 +31,8 @@ class Recipe(Architecture):
         features: Extractor whose features it uses.
         more_features: A second one, for pair sets that join two data sets, or ``none``.
         initial: Recipe whose trained weights it starts from (same sizes), or ``none``.
-        word_vectors: Entry of ``word_vectors`` that words start from, or ``random``.
+        word_vectors: Entry of ``word_vectors`` that words start from, or ``random``. Words without
+            a vector, which are all of them then, start from N(0, .05).
         lexicon: Entry of ``lexicons`` that orthogonal maps learn from, or ``none``.
         seeds: One model each; the row reports their mean and standard deviation.
         min_count: Words rarer than this in the training captions are out of vocabulary.
@@ -40,8 +41,8 @@ class Recipe(Architecture):
         max_tokens: Longer sentences are cut.
         objective: Entry of settings.objectives.OBJECTIVES, whose keys it has.
         loss: Entry of settings.losses.LOSSES, whose keys it has.
-        initialization: ``xavier`` (words uniform in ±.1, recurrent layer as PyTorch's own) or
-            ``normal`` (deviation .01; recurrent matrices orthogonal).
+        initialization: Of all weights but the words: ``xavier`` (recurrent layer as PyTorch's own)
+            or ``normal`` (deviation .01; recurrent matrices orthogonal).
         batch_size: Captions, pairs or tuples of captions per update; images for two branches.
         optimizer: Entry of settings.optimization.OPTIMIZERS, whose keys it has.
         schedule: Entry of settings.optimization.SCHEDULES, whose keys it has.

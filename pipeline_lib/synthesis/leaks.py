@@ -74,13 +74,25 @@ def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
         pairs: Of one recipe, which may join several data sets with splits of their own.
         images: Of the data set that it is validated and tested on.
     """
-    shared = sorted(set(images_seen(pairs)[TRAIN]) & evaluation_images(images))
+    learnt = set(images_seen(pairs)[TRAIN])
+    shared = sorted(learnt & evaluation_images(images) | _of_two_splits(pairs))
     if shared:
         first = ", ".join(shared[:_SHOWN])
         yield (
             f"expected no training pair that shows a validation or test image, found {len(shared)} "
             f"such images (first: {first}). Name pairs of the recipe's own split"
         )
+
+
+def _of_two_splits(pairs: pd.DataFrame) -> set[str]:
+    """Return the images that one set trains on and another validates on.
+
+    A set is of one data set, where an image is in one split.
+    """
+    rows = pairs[["image_id", "set", "split"]].drop_duplicates()
+    train, val = (rows[rows["split"] == split] for split in (TRAIN, VAL))
+    both = train.merge(val, on="image_id")
+    return set(both.loc[both["set_x"] != both["set_y"], "image_id"])
 
 
 def _empty_splits(seen: Mapping[str, list[str]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.problems import raise_problems, warn
 from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.shards import FileStore, Shard, in_shards, run_shards
@@ -111,9 +111,11 @@ def translated_captions(
         tokenizers: Of all languages; the target's makes the tokens, as for its other captions.
 
     Returns:
-        Rows of ``tables.CAPTIONS`` and of ``translations.TRANSLATIONS``.
+        Rows of ``tables.CAPTIONS`` and of ``translations.TRANSLATIONS``; none of a translation
+        that is empty.
     """
     target = settings.target_language
+    chosen = _without_empty(chosen, best, name)
     hypotheses = [best[text] for text in chosen["text"]]
     rows = chosen.assign(
         caption_id=chosen["caption_id"] + f"/{target}/{name}",
@@ -128,6 +130,17 @@ def translated_captions(
         log_likelihood=[each.log_likelihood for each in hypotheses],
     )
     return rows, origin
+
+
+def _without_empty(chosen: pd.DataFrame, best: Mapping[str, Hypothesis], name: str) -> pd.DataFrame:
+    """Return the captions that have a translation; a beam may end after a space alone."""
+    empty = chosen["text"].map(lambda text: not _clean(best[text].text))
+    if empty.any():
+        first = chosen.loc[empty, "caption_id"].iloc[0]
+        warn(
+            f"{name}: {empty.sum()} translations are empty (first: of {first!r}); they are left out"
+        )
+    return chosen[~empty]
 
 
 def _clean(text: str) -> str:

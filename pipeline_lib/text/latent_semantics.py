@@ -38,6 +38,7 @@ def latent_semantic_vectors(
 
     Returns:
         By language, words and pieces in alphabetical order with vectors ``float32 [words, dim]``.
+        Those whose photos hold no frequent word may have none.
 
     Raises:
         ContractError: If there are fewer frequent words, or photos, than a vector has numbers.
@@ -46,11 +47,7 @@ def latent_semantic_vectors(
     frequent = _frequent(found, options.min_count)
     raise_problems("latent semantics", _too_few(len(frequent), photos, options))
     space = _space(_matrix(frequent, photos), options.dim)
-    with_pieces = {language: words | _pieces(words) for language, words in found.items()}
-    return {
-        language: (sorted(words), _vectors([words[w] for w in sorted(words)], space))
-        for language, words in with_pieces.items()
-    }
+    return {language: _vectors(words | _pieces(words), space) for language, words in found.items()}
 
 
 def largest_dim(pairs: pd.DataFrame, min_count: int) -> int:
@@ -123,10 +120,14 @@ def _space(matrix: "csr_matrix", dim: int) -> np.ndarray:
     return found
 
 
-def _vectors(terms: list[Counter[int]], space: np.ndarray) -> np.ndarray:
+def _vectors(terms: Mapping[str, Counter[int]], space: np.ndarray) -> Words:
+    """Return the terms that have a direction in the space, and their vectors."""
+    ordered = sorted(terms)
     # A word that lies in the space has numbers of unit variance, which learn at a usual rate.
-    found = _matrix(terms, len(space)) @ space * math.sqrt(space.shape[1])
-    return np.round(found, _DECIMALS).astype(np.float32)
+    found = _matrix([terms[term] for term in ordered], len(space)) @ space
+    found = np.round(found * math.sqrt(space.shape[1]), _DECIMALS).astype(np.float32)
+    rows = np.flatnonzero(found.any(axis=1))
+    return [ordered[row] for row in rows], found[rows]
 
 
 def _too_few(terms: int, photos: int, options: LatentSemanticVectors) -> Iterator[str]:

@@ -100,16 +100,18 @@ def build_examples(
         lexicon: Translations to learn from (contract.lexicons.LEXICON), if any.
 
     Raises:
-        ContractError: If a language of the recipe has no caption, or an image no features.
+        ContractError: If a language of the recipe has no caption, or an image no features, unless
+            the recipe learns from its captions alone.
     """
     rows = pairs[(pairs["split"] == split) & pairs["language"].isin(recipe.languages)]
     _check_languages(rows, split, recipe)
     images = pd.Index(rows["image_id"].unique())
+    seen = images
     if recipe.reads_text_alone:
         known = images.isin(features.image_ids)
+        if split != "train":
+            _check_seen(rows[rows["image_id"].isin(images[~known])], split)
         images, seen = images[known].append(images[~known]), images[known]
-    else:
-        seen = images
     vectors = features.vectors[feature_rows(seen, features)]
     sentences = {
         key: _encode(group, images, vocabulary, key[1])
@@ -174,6 +176,18 @@ def _check_languages(rows: pd.DataFrame, split: str, recipe: Recipe) -> None:
         raise ContractError(
             f"pairs.{recipe.pairs}: no {split} caption in {', '.join(missing)}, which the recipe "
             "learns. Add the language to the pair set or take it out of the recipe."
+        )
+
+
+def _check_seen(text_alone: pd.DataFrame, split: str) -> None:
+    """Raise if there are captions of photos without features, which nothing can be scored by."""
+    if len(text_alone):
+        photos, sets = text_alone["image_id"].unique(), sorted(text_alone["set"].unique())
+        raise ContractError(
+            f"{split} captions: expected features of every photo, found {len(photos)} without "
+            f"(first: {photos[0]!r}). Leave their captions out by "
+            f"{', '.join(f'pairs.{name}.validation' for name in sets)}, or name the extractor of "
+            "their data set in the recipe's features or more_features."
         )
 
 

@@ -69,6 +69,7 @@ class _Fitting:
             optimizer=partial(make_optimizer, self.recipe),
             clip_norm=self.recipe.clip_norm,
             epoch=self._epoch,
+            updates_before=objective.updates_before,
             last_update=objective.updates_before
             + self.recipe.max_epochs * objective.updates_per_epoch,
             validate_every=objective.updates_per_epoch if every == "epoch" else every,

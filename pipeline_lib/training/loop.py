@@ -70,6 +70,7 @@ class Pace:
         optimizer: Makes of the network what moves its weights.
         clip_norm: Bound on the gradient's norm, or ``none``.
         epoch: Passes over the data, from the number of updates done.
+        updates_before: Updates of pre-training, whose validations neither count nor are kept.
         last_update: Training ends after so many updates at the latest.
         validate_every: Updates between two validations.
         patience: Validation stalls after so many without a new best.
@@ -81,6 +82,7 @@ class Pace:
     optimizer: Callable[[nn.Module], torch.optim.Optimizer]
     clip_norm: float | Literal["none"]
     epoch: Callable[[int], float]
+    updates_before: int
     last_update: int
     validate_every: int
     patience: int
@@ -218,20 +220,24 @@ class _Run:
 
     def validate_and_keep(self, bar: tqdm) -> None:
         self.network.eval()
-        progress, kept = self.progress, self.progress.kept
         score, columns = ranks.from_first(self.work.validate)
-        progress.history[-1].update(columns)
+        self.progress.history[-1].update(columns)
+        if self.progress.update > self.pace.updates_before:
+            self._keep(score)
+            bar.set_postfix_str(f"score {score:.2f}, best {self.progress.kept[0][0]:.2f}")
+        if self.stalled and self.progress.stalls < self.pace.decays:
+            self._go_on_from_best()
+        state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
+        if ranks.is_first():
+            save_checkpoint(self.checkpoint, {**state, "progress": vars(self.progress)})
+
+    def _keep(self, score: float) -> None:
+        progress, kept = self.progress, self.progress.kept
         place = sum(other >= score for other, _ in kept)
         progress.validations_since_best = progress.validations_since_best + 1 if place else 0
         if place < self.pace.averaged:
             kept.insert(place, (score, copy.deepcopy(self.network.state_dict())))
             del kept[self.pace.averaged :]
-        bar.set_postfix_str(f"score {score:.2f}, best {kept[0][0]:.2f}")
-        if self.stalled and progress.stalls < self.pace.decays:
-            self._go_on_from_best()
-        state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
-        if ranks.is_first():
-            save_checkpoint(self.checkpoint, {**state, "progress": vars(progress)})
 
     def _go_on_from_best(self) -> None:
         self.progress.stalls += 1

@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from torch.autograd.function import FunctionCtx, once_differentiable
 from torch.distributed.nn.functional import all_reduce
 
+from pipeline_lib.models.encoders import BatchNorm
+
 Made = TypeVar("Made")
 
 _NONE, _DENSE, _SPARSE = range(3)
@@ -208,7 +210,7 @@ def _sum_of_rows(table: nn.Parameter) -> Tensor:
 # Normalisation over the batch
 
 
-class SynchronizedBatchNorm(nn.BatchNorm1d):
+class SynchronizedBatchNorm(BatchNorm):
     """Batch normalisation over the items of all ranks, on any device.
 
     torch.nn.SyncBatchNorm is of CUDA alone.
@@ -221,6 +223,8 @@ class SynchronizedBatchNorm(nn.BatchNorm1d):
         sums = torch.cat([values.sum(dim=0), values.new_tensor([len(values)])])
         sums = all_reduce(sums)
         items = sums[-1].detach()
+        if items == 1:
+            return self.by_running_statistics(values)
         average = sums[:-1] / items
         deviations = values - average
         variance = all_reduce(deviations.square().sum(dim=0)) / items
@@ -238,5 +242,5 @@ def synchronize_normalization(network: nn.Module) -> None:
     """Have a network's batch normalisation count the items of all ranks, in place."""
     if count() > 1:
         for layer in network.modules():
-            if type(layer) is nn.BatchNorm1d:
+            if isinstance(layer, nn.BatchNorm1d):
                 layer.__class__ = SynchronizedBatchNorm  # the same weights, under the same names

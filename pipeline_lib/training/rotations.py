@@ -24,15 +24,8 @@ def start_rotations(model: JointSpace, examples: Examples, recipe: Mixed) -> Non
     Raises:
         ContractError: Lists the languages of which the lexicon has no word pair.
     """
-    rotations = model.sentence_encoder.rotations
-    lonely = [language for language in rotations if not len(examples.lexicon.get(language, ()))]
-    if lonely:
-        raise ContractError(
-            f"lexicon {recipe.lexicon}: no translation of training words between "
-            f"{recipe.languages[0]} and {', '.join(lonely)}. Name a lexicon of these languages, or "
-            "set orthogonal_map: false."
-        )
-    for language, rotation in rotations.items():
+    _check_lexicon(examples, recipe)
+    for language, rotation in model.sentence_encoder.rotations.items():
         words = _translations(model, examples.lexicon[language], language, recipe)
         source, target = words.pairs.T
         rotation.copy_(procrustes(words.source[source], words.target[target]))
@@ -42,7 +35,12 @@ class Aligner:
     """Takes the steps of the alignment loss, one per map each time."""
 
     def __init__(self, examples: Examples, recipe: Mixed) -> None:
-        """Remember the lexicon, in ids."""
+        """Remember the lexicon, in ids.
+
+        Raises:
+            ContractError: As :func:`start_rotations`.
+        """
+        _check_lexicon(examples, recipe)
         self.lexicon, self.recipe = examples.lexicon, recipe
 
     def step(self, model: JointSpace, state: State) -> None:
@@ -55,6 +53,17 @@ class Aligner:
             with torch.no_grad():
                 rotation.copy_(step.rotation)
             state[key] = [step.step_size]
+
+
+def _check_lexicon(examples: Examples, recipe: Mixed) -> None:
+    first, *others = recipe.languages
+    lonely = [language for language in others if not len(examples.lexicon.get(language, ()))]
+    if lonely:
+        raise ContractError(
+            f"lexicon {recipe.lexicon}: no translation of training words between "
+            f"{first} and {', '.join(lonely)}. Name a lexicon of these languages, or "
+            "set orthogonal_map: false."
+        )
 
 
 def _translations(model: JointSpace, lexicon: Tensor, language: str, recipe: Mixed) -> Translations:

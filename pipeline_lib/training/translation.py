@@ -68,6 +68,7 @@ class _Fitting:
             optimizer=partial(adam, betas=ADAM_BETAS),
             clip_norm=recipe.clip_norm,
             epoch=lambda update: update / self.batches.batches_per_epoch,
+            updates_before=0,
             last_update=recipe.max_updates,
             validate_every=recipe.validate_every_updates,
             patience=recipe.patience_validations,

@@ -73,3 +73,12 @@ def test_nothing_to_embed_gives_no_vectors(folder):
     dim = embedder.model.architecture.embed_dim
     assert embedder.embed_sentences([], language="en").shape == (0, dim)
     assert embedder.embed_images([]).shape == (0, dim)
+
+
+def test_vectors_of_a_precise_model_are_single_too(photos):
+    model = tiny.space(tiny.recipe(precision="f64"), seed=3, dim=FEATURE_DIM)
+    embedder = Embedder(model, tiny.PREPROCESSING)
+    sentences = embedder.embed_sentences(["en1 in"], language="en")
+    images = embedder.embed_images(photos[:1])
+    assert (sentences.dtype, images.dtype) == (np.float32, np.float32)
+    assert embedder.scores(embedder.embed_images([]), sentences).shape == (0, 1)

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+import tiny
 import torch
+from pydantic import ValidationError
 from tiny_models import double_loop
 
 from pipeline_lib.arithmetic import arithmetic
@@ -109,6 +111,38 @@ def test_infonce_equals_a_double_loop_with_sibling_captions(name):
     assert {side: term.item() for side, term in found.items()} == pytest.approx(expected, rel=1e-5)
     assert torch.isfinite(loss.log_scale.grad)
     assert loss.log_scale.grad != 0
+
+
+def test_a_temperature_at_its_bound_can_rise_again():
+    """Clamped in the loss alone it had no gradient there, and stayed for ever."""
+    loss = InfoNCE(temperature=0.0101, tune_temperature=True)
+    optimizer = torch.optim.Adam(loss.parameters(), lr=0.01)
+    right = torch.eye(8) * 0.05  # a lower temperature makes each pair likelier
+    scales = []
+    for sign in (1, -1):
+        for _ in range(100):
+            optimizer.zero_grad()
+            sum(loss(Candidates.paired(sign * right, torch.arange(8))).values()).backward()
+            optimizer.step()
+        scales.append(loss.log_scale.exp().item())
+    assert scales[0] == pytest.approx(100, rel=0.02)
+    assert scales[1] < 90
+
+
+def test_similarities_are_scaled_by_a_hundred_at_most():
+    scores = torch.randn(6, 6, generator=torch.Generator().manual_seed(1))
+    batch = Candidates.paired(scores, torch.arange(6))
+    loss = InfoNCE(temperature=0.01, tune_temperature=True)
+    expected = sum(loss(batch).values()).item()
+    with torch.no_grad():
+        loss.log_scale += 3
+    assert sum(loss(batch).values()).item() == pytest.approx(expected)
+
+
+def test_a_temperature_below_its_bound_is_refused():
+    with pytest.raises(ValidationError, match=r"greater than or equal to 0\.01"):
+        tiny.polyview(temperature=0.009)
+    assert tiny.polyview(temperature=0.01).temperature == 0.01
 
 
 def test_infonce_of_so_many_negatives_is_less_than_of_all():

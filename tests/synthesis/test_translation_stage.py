@@ -248,6 +248,25 @@ def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):
     assert (origin["log_likelihood"] == -1.5).all()
 
 
+def test_empty_translations_are_left_out_and_counted(capsys):
+    """A beam may end after a piece that is nothing but a space."""
+    chosen = settings()
+    originals = captions_to_translate(captions(), chosen)
+    best = {text: Hypothesis("ein Hund", -1.5, -1.0) for text in originals["text"]}
+    silent = originals["text"].iloc[3]
+    best[silent] = Hypothesis(" \u00a0", -0.5, -0.5)
+    rows, origin = translated_captions(originals, best, chosen, "mt", shouting([]), TOKENIZERS)
+    left = originals[originals["text"] != silent]
+    assert rows["source_caption_id"].tolist() == left["caption_id"].tolist()
+    assert origin["caption_id"].tolist() == rows["caption_id"].tolist()
+    assert (origin["log_likelihood"] == -1.5).all()
+    gone = originals[originals["text"] == silent]
+    assert (
+        f"warning: mt: {len(gone)} translations are empty (first: of "
+        f"{gone['caption_id'].iloc[0]!r})" in capsys.readouterr().err
+    )
+
+
 def test_captions_that_cannot_be_translated_are_reported():
     with pytest.raises(ContractError, match="en/machine"):
         captions_to_translate(captions(), settings(annotation="machine"))

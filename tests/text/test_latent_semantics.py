@@ -8,6 +8,7 @@ import pytest
 from shell import python
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.word_vectors import WordVectors, check_word_vectors
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.pieces import MARK
@@ -89,6 +90,16 @@ def test_rare_words_have_vectors_but_decide_none():
     pairs.loc[0, "tokens"].append("once")
     frequent = latent_semantic_vectors(pairs, options(min_count=2))
     assert "once" in frequent["en"][0]
+
+
+def test_words_that_meet_no_frequent_one_have_no_vector():
+    """Zeros have no direction, and would stop the study; such words are drawn as unknown ones."""
+    pairs = captions()
+    pairs.loc[len(pairs)] = ("alone", "en", ["zebra", "zebras"])
+    vectors = latent_semantic_vectors(pairs, options(min_count=2))
+    assert {"zebra", "zebras"}.isdisjoint(vectors["en"][0])
+    assert "dog" in vectors["en"][0]
+    assert list(check_word_vectors(WordVectors(vectors, [], {}))) == []
 
 
 def test_too_large_vectors_are_refused():

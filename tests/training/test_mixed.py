@@ -176,6 +176,13 @@ def test_a_language_without_lexicon_is_named():
         prepare("mixed", pairs_in("en", "de", "fr"), languages=["en", "de", "fr"])
 
 
+def test_a_continued_recipe_without_lexicon_is_refused_before_it_trains():
+    more = {"languages": ["en", "de", "fr"], "initial": "teacher"}
+    with pytest.raises(ContractError, match="between en and fr"):
+        prepare("mixed", pairs_in("en", "de", "fr"), **more)
+    prepare("mixed", pairs_in("en", "de", "fr"), alignment_every_updates="never", **more)
+
+
 def test_vectors_of_another_size_are_refused():
     vectors = {"en": (["en3"], np.ones((1, 5), np.float32))}
     with pytest.raises(ValueError, match="expected word_dim 8, found 5"):

@@ -97,6 +97,13 @@ def test_other_objectives_need_features_of_every_photo():
         build_examples(pairs, "train", features_of(4, 1), vocabulary, recipe)
 
 
+def test_text_alone_is_learnt_from_and_not_validated_on():
+    pairs = tiny.pairs("more")
+    learner, _, _ = prepare(pairs, seen=4)
+    with pytest.raises(ContractError, match=r"found 2 without.*'tiny:4'.*pairs\.more\.validation"):
+        build_examples(pairs, "val", features_of(4), learner.space.vocabulary, learner.recipe)
+
+
 def test_a_photo_is_given_any_of_its_captions_equally_often():
     _, examples, _ = prepare(tiny.pairs())
     captions = captions_by_language(examples)["en"]

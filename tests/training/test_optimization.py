@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.settings.recipes import contradictions
 from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW
 
 
@@ -87,3 +88,22 @@ def test_steps_multiply():
     recipe = tiny.recipe(decay_epochs=[4, 2], decay_factor=0.5)
     epochs = (0, 1.9, 2, 3.9, 4, 9)
     assert [SCHEDULES["steps"](recipe, e, 0) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
+
+
+def problems(**changes):
+    return list(contradictions(tiny.polyview(**changes)))
+
+
+def test_a_bag_of_words_is_not_tuned_by_an_optimizer_that_takes_no_sparse_gradients():
+    [problem] = problems(optimizer="adam")
+    assert problem.startswith("optimizer: text_encoder bag has sparse gradients")
+    assert "adamw" in problem
+    for changes in ({"precision": "f64"}, {"tune_words": False}, {"text_encoder": "recurrent"}):
+        assert problems(optimizer="adam", **changes) == []
+    assert problems() == []
+
+
+def test_the_rate_has_epochs_to_fall_in():
+    [problem] = problems(warmup_epochs=20.0, max_epochs=20)
+    assert problem == "warmup_epochs: expected fewer than max_epochs, 20, found 20.0"
+    assert problems(warmup_epochs=19.5, max_epochs=20) == []

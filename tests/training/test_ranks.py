@@ -12,6 +12,7 @@ from torch import nn
 from torch.multiprocessing import start_processes
 
 from pipeline_lib import arithmetic, device
+from pipeline_lib.models.encoders import BatchNorm
 from pipeline_lib.training import loop, ranks
 from pipeline_lib.training.fitting import fit
 
@@ -94,10 +95,10 @@ def test_ranks_train_as_one_process(name, count, tmp_path, plain_doubles):
 
 def normalized(values, scale, count):
     """Normalise this rank's rows; return them with all that learns from them."""
-    layer = nn.BatchNorm1d(values.shape[1]).double()
+    layer = BatchNorm(values.shape[1]).double()
     nn.init.constant_(layer.weight, 2.0)
     ranks.synchronize_normalization(layer)
-    assert (type(layer) is not nn.BatchNorm1d) == (count > 1)
+    assert (type(layer) is not BatchNorm) == (count > 1)
     leaf = values.clone().requires_grad_()
     found = ranks.gather(layer(ranks.own(leaf)), len(values))
     loss = ranks.share((found * scale).square().sum())
@@ -108,9 +109,9 @@ def normalized(values, scale, count):
     return [found.detach(), leaf.grad, layer.weight.grad, layer.bias.grad, evaluated], kept
 
 
-@pytest.mark.parametrize("rows", [2, 7])
+@pytest.mark.parametrize("rows", [1, 2, 7])
 def test_batch_normalisation_is_pytorchs_over_the_whole_batch(rows, tmp_path):
-    """Of two rows, one of three ranks has none."""
+    """Of two rows, one of three ranks has none; one row is normalised by running statistics."""
     generator = torch.Generator().manual_seed(rows)
     values, scale = torch.randn(2, rows, 4, generator=generator, dtype=torch.float64)
     expected, kept = normalized(values, scale, 1)

@@ -310,6 +310,18 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, damage, capsys):
     assert torch.equal(weights(again), weights(whole))
 
 
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+@pytest.mark.parametrize("objective", ["alternating", "joint"])
+def test_a_language_may_have_one_image_of_a_batch(tmp_path, objective, precision):
+    """It has no deviation to be normalised by."""
+    pairs = tiny.pairs()
+    lonely = (pairs["image_id"] == "tiny:0") & (pairs["position"] == 0)
+    pairs = pairs[(pairs["language"] == "en") | lonely]
+    changes = {"image_hidden_dims": [8], "precision": precision, "max_epochs": 2}
+    _, history = train(tmp_path, pairs=pairs, objective=objective, **changes)
+    assert np.isfinite(history[-1][RECALL_SUM])
+
+
 def test_a_nan_loss_stops_the_run(tmp_path):
     with pytest.raises(FloatingPointError, match="learning_rate"):
         train(tmp_path, learning_rate=1e38)

@@ -20,6 +20,7 @@ from tiny_models import (
 )
 from torch.nn import functional as F
 
+from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.training.examples import Examples, Sentences
@@ -281,6 +282,32 @@ def test_pretraining_tunes_the_universal_layers_only(tmp_path):
     assert moved(seen[0], seen[3]) == maps
     assert moved(seen[3], seen[-1]) == {name for name, p in model.named_parameters()}
     assert all(p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.parametrize("schedule", ["steps", "stall"])
+def test_validations_of_pretraining_neither_count_nor_are_kept(tmp_path, schedule):
+    """Photos are not learnt yet: their scores are chance, and may be high or stall."""
+    keys = {"decay_epochs": None, "decays": 1} if schedule == "stall" else {}
+    learner, examples, made = prepare_learner(
+        "two_branch",
+        pretraining_epochs=4,
+        validate_every_updates="epoch",
+        max_epochs=3,
+        patience_validations=2,
+        schedule=schedule,
+        **keys,
+    )
+    scores, seen = iter([99, 98, 97, 96, 10, 12, 11]), []
+
+    def validate(model):
+        seen.append(named(model))
+        score = next(scores)
+        return {RECALL_SUM: score, MEAN_RANK: score}
+
+    course = fit(learner, examples, validate, 1, tmp_path, "test")
+    assert made.updates_before == 4 * made.updates_per_epoch
+    assert (len(course.history), course.ended) == (7, "cap")
+    assert not moved(seen[5], named(learner.space))
 
 
 def test_pretraining_passes_over_a_batch_in_one_language():
