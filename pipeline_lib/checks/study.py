@@ -69,8 +69,16 @@ class _Check:
                 )
 
     def extractors(self) -> Iterator[str]:
-        """Settings that contradict each other."""
+        """Backbones that there are not, and settings that contradict each other."""
+        from pipeline_lib.images.backbones import BACKBONES  # most of the checks need no torch
+
         for name, extractor in self.settings.extractors.items():
+            backbone = extractor.backbone
+            if backbone not in BACKBONES:
+                yield (
+                    f"extractors.{name}.backbone: nothing is called {backbone!r}."
+                    f"{suggest(backbone, BACKBONES)}"
+                )
             yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
 
     def pairs(self) -> Iterator[str]:

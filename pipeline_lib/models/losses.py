@@ -11,12 +11,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from pipeline_lib.settings.losses import LOWEST_TEMPERATURE
-
 Terms = dict[str, Tensor]
 """Named parts of a loss; the loss is their sum."""
 
-_HIGHEST_LOG_SCALE = math.log(1 / LOWEST_TEMPERATURE)
+HIGHEST_LOG_SCALE = math.log(100)
+"""Similarities are scaled by at most so much (§2.5 of Radford et al. 2021)."""
 
 
 def violations_that_count(hinge: Tensor, violations: str | int) -> Tensor:
@@ -157,7 +156,7 @@ class InfoNCE(nn.Module):
     def forward(self, batch: Candidates) -> Terms:
         """Make each pair likelier than wrong ones; see :data:`LOSSES`."""
         with torch.no_grad():  # bounded in the loss alone, it would have no gradient to come back
-            self.log_scale.clamp_(max=_HIGHEST_LOG_SCALE)
+            self.log_scale.clamp_(max=HIGHEST_LOG_SCALE)
         scaled = batch.scaled(self.log_scale.exp())
         terms = {}
         for name, side in zip(("rows", "columns"), scaled.sides(), strict=True):

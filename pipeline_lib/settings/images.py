@@ -10,15 +10,7 @@ class Extractor(Strict):
 
     dataset: Name
     images: str
-    backbone: Literal[
-        "vgg19",
-        "resnet50",
-        "resnet101",
-        "resnet152",
-        "efficientnet_lite0",
-        "efficientnet_lite1",
-        "efficientnet_lite2",
-    ]
+    backbone: str
     weights: str
     transform: Literal["center", "ten_crop", "dense_ten_crop", "squash", "squash_mirror"]
     resize: Count

@@ -10,7 +10,7 @@ from pydantic import Field
 from pipeline_lib.settings.strict import Count, Rate, Strict
 
 LOWEST_TEMPERATURE = 0.01
-"""Similarities are scaled by a hundred at most (§2.5 of Radford et al. 2021)."""
+"""The least that models.losses divides by."""
 
 
 class Hinge(Strict):

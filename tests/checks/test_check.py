@@ -116,7 +116,7 @@ PROBLEMS = {
     ),
     "a backbone that there is not": (
         lambda: change("extractors", "mine_lite0", "backbone", to="resnet51"),
-        "extractors.mine_lite0.backbone: ",
+        "extractors.mine_lite0.backbone: nothing is called 'resnet51'. Did you mean 'resnet50'?",
     ),
     "weights that are not there": (
         lambda: change("extractors", "mine_lite0", "weights", to="weights/mine.pth"),

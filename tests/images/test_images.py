@@ -2,7 +2,6 @@
 
 import struct
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -23,7 +22,6 @@ from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
 from pipeline_lib.images.runtimes import build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
-from pipeline_lib.settings.images import Extractor
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
@@ -327,10 +325,6 @@ def test_file_of_anything_but_tensors_by_name_is_refused(tmp_path, saved):
     torch.save(saved, tmp_path / "a.pth")
     with pytest.raises(ContractError, match="expected a state dict"):
         load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
-
-
-def test_settings_name_the_backbones_that_there_are():
-    assert get_args(Extractor.model_fields["backbone"].annotation) == (*BACKBONES,)
 
 
 def test_unknown_weights_are_answered_with_the_legal_names():

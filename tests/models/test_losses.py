@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import tiny
@@ -8,6 +10,7 @@ from tiny_models import double_loop
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.losses import (
+    HIGHEST_LOG_SCALE,
     Candidates,
     Hinge,
     InfoNCE,
@@ -17,6 +20,7 @@ from pipeline_lib.models.losses import (
     reverse_gradient,
 )
 from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.settings.losses import LOWEST_TEMPERATURE
 
 MATRIX = torch.tensor([[0.9, 0.8, 0.1], [0.3, 0.5, 0.6], [0.2, 0.0, 0.4]], dtype=torch.float64)
 EYE = torch.eye(3, dtype=torch.bool)
@@ -143,6 +147,7 @@ def test_a_temperature_below_its_bound_is_refused():
     with pytest.raises(ValidationError, match=r"greater than or equal to 0\.01"):
         tiny.polyview(temperature=0.009)
     assert tiny.polyview(temperature=0.01).temperature == 0.01
+    assert math.exp(-HIGHEST_LOG_SCALE) == pytest.approx(LOWEST_TEMPERATURE)
 
 
 def test_infonce_of_so_many_negatives_is_less_than_of_all():
