@@ -35,11 +35,11 @@ from benchmarks.flops import of_forward
 from benchmarks.photos import draw_photos
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
+from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.batches import FeatureStore
 from pipeline_lib.images.extraction import ImageWorker, encode_images
-from pipeline_lib.images.runtimes import Runtime, build_runtime
-from pipeline_lib.images.transforms import TRANSFORMS
+from pipeline_lib.images.networks import ImageEncoder, load_network
+from pipeline_lib.images.runtimes import Runtime, load_runtime
 from pipeline_lib.images.weights import find_weights
 from pipeline_lib.scheduling.shards import ThisProcess
 
@@ -98,7 +98,8 @@ def main(images: Path | None) -> None:
         work = Path(name)
         folder = images or draw_photos(work / "photos", DRAWN_PHOTOS)[0].parent
         settings = Settings(weights=save_random_weights(work))
-        encoder, runtime = load_runtime(settings)
+        weights = find_weights(settings.backbone, settings.weights)
+        encoder, runtime = load_network(settings, weights), load_runtime(settings, weights)
         flops = of_forward(encoder, torch.zeros(1, settings.crop, settings.crop, 3))
         speed = compare(folder, settings, runtime, encoder, work)
         memory = [peak_memory(folder, settings, work, count) for count in MEMORY_IMAGES]
@@ -113,7 +114,7 @@ def compare(
     mine, theirs = images_table(folder, OUR_IMAGES), images_table(folder, REFERENCE_IMAGES)
     network = encoder.backbone.to(memory_format=torch.contiguous_format)
     squares = replace(settings, transform=DENSE)
-    dense = load_runtime(squares)[1]
+    dense = runtime_of(squares)
     seconds: dict[str, list[float]] = {"ours": [], "dense": [], "reference": [], "matmul": []}
     for _ in range(ROUNDS):
         elapsed, ours = timed(lambda: our_features(mine, folder, settings, runtime, work))
@@ -132,7 +133,7 @@ def dense_cosines(folder: Path, work: Path) -> np.ndarray:
     lite = Settings("package", "efficientnet_lite0", batch_size=16)
     images, found = images_table(folder, COSINE_IMAGES), []
     for settings in (lite, replace(lite, transform=DENSE)):
-        runtime = load_runtime(settings)[1]
+        runtime = runtime_of(settings)
         features = our_features(images, folder, settings, runtime, work)
         found.append(features / np.linalg.norm(features, axis=1, keepdims=True))
     return np.multiply(*found).sum(axis=1)
@@ -194,7 +195,7 @@ def peak_memory(folder: Path, settings: Settings, work: Path, count: int) -> flo
 def print_peak_memory(folder: Path, work: Path, weights: str, count: int) -> None:
     """Print the peak resident memory in MiB while ``count`` images are encoded and written."""
     settings = Settings(weights, transform="squash", batch_size=10 * Settings.batch_size)
-    images, runtime = images_table(folder, count), load_runtime(settings)[1]
+    images, runtime = images_table(folder, count), runtime_of(settings)
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak of compiling the network
     store = empty_store(images, settings, work)
     pool = one_process(settings, runtime)
@@ -205,14 +206,9 @@ def print_peak_memory(folder: Path, work: Path, weights: str, count: int) -> Non
     click.echo(next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")))
 
 
-def load_runtime(settings: Settings) -> tuple[ImageEncoder, Runtime]:
+def runtime_of(settings: Settings) -> Runtime:
     """Load the network and put it on the device."""
-    weights = find_weights(settings.backbone, settings.weights)
-    transform = TRANSFORMS[settings.transform]
-    side = transform.side(settings.resize, settings.crop)
-    encoder = load_encoder(settings.backbone, weights, side, settings.crop)
-    rows = settings.batch_size * transform.crops
-    return encoder, build_runtime(encoder, settings.precision, rows, side)
+    return load_runtime(settings, find_weights(settings.backbone, settings.weights))
 
 
 def matmul_seconds(runtime: Runtime) -> float:

@@ -110,10 +110,11 @@ def ten_crop(
     """
     from benchmarks.flops import of_forward
     from pipeline_lib.images import backbones
+    from pipeline_lib.images.networks import ImageEncoder
     from pipeline_lib.images.runtimes import RUNTIMES
 
     entry, crop = backbones.BACKBONES[backbone], sizes.crop
-    encoder = backbones.ImageEncoder(entry.build(crop), entry.mean, entry.std).eval()
+    encoder = ImageEncoder(entry.build(crop), entry.mean, entry.std).eval()
     encoder.requires_grad_(False)
     flops = CROPS * of_forward(encoder, torch.zeros(1, crop, crop, 3))
     runtime = RUNTIMES[device.type, precision](encoder, CROPS * batch, crop)

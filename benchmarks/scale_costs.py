@@ -31,8 +31,9 @@ from benchmarks.photos import draw_photos
 from benchmarks.training import LENGTHS, WORDS, Training, load_recipes
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.contract.tables import read_captions, write_captions
-from pipeline_lib.images.backbones import BACKBONES, ImageEncoder
+from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.decoding import decode
+from pipeline_lib.images.networks import ImageEncoder
 from pipeline_lib.images.runtimes import RUNTIMES
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.windows import FiveWindows

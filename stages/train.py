@@ -9,7 +9,7 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
-from pipeline_lib.contract.tables import read_images, read_pairs
+from pipeline_lib.contract.tables import evaluation_images, read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
@@ -17,7 +17,7 @@ from pipeline_lib.fingerprints import is_resolved
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folders, tree_sha256
 from pipeline_lib.settings.study import Settings, load_settings
-from pipeline_lib.synthesis.leaks import evaluation_images, training_leaks
+from pipeline_lib.synthesis.leaks import training_leaks
 from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.launch import in_ranks
 from pipeline_lib.training.material import Material

@@ -105,12 +105,14 @@ def test_drawn_negatives_are_trained_on(tmp_path):
 
 @pytest.mark.parametrize(("precision", "cosine"), [("f32", 0.999999), ("bf16", 0.999)])
 def test_image_features_are_those_of_the_cpu(precision, cosine):
-    backbones = pytest.importorskip("pipeline_lib.images.backbones")
+    pytest.importorskip("pipeline_lib.images.networks")
+    from pipeline_lib.images.backbones import BACKBONES
+    from pipeline_lib.images.networks import ImageEncoder
     from pipeline_lib.images.runtimes import RUNTIMES
 
     torch.manual_seed(0)
-    backbone = backbones.BACKBONES["resnet50"]
-    encoder = backbones.ImageEncoder(backbone.build(96), backbone.mean, backbone.std).eval()
+    backbone = BACKBONES["resnet50"]
+    encoder = ImageEncoder(backbone.build(96), backbone.mean, backbone.std).eval()
     pixels = np.random.default_rng(0).integers(0, 256, (4, 96, 96, 3), dtype=np.uint8)
     with torch.inference_mode():
         expected = encoder(torch.from_numpy(pixels))

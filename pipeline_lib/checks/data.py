@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TypeVar
 
 import pandas as pd
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import evaluation_images
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
@@ -17,6 +19,9 @@ from pipeline_lib.corpora.world.pictures import (
 )
 from pipeline_lib.settings.corpora import World
 from pipeline_lib.settings.study import Settings
+from pipeline_lib.settings.synthesis import Translation
+
+T = TypeVar("T")
 
 Kind = tuple[str, str, str]
 """Split, language and annotation."""
@@ -28,17 +33,27 @@ class Data:
 
     Attributes:
         captions: How many captions there are of each kind.
+        captioned: Ids of the photos that have one of each kind; none where a stage draws them.
         photos: How many photos each split has.
         images: The table of photos; None where a stage draws them.
     """
 
     captions: dict[Kind, int]
+    captioned: dict[Kind, set[str]]
     photos: dict[str, int]
     images: pd.DataFrame | None
 
     def languages(self, split: str) -> set[str]:
         """Return the languages that a split has captions in."""
         return {language for where, language, _ in self.captions if where == split}
+
+    def identified(self) -> set[str]:
+        """Return the ids of all photos; none where a stage draws them."""
+        return set() if self.images is None else set(self.images["image_id"])
+
+    def evaluated(self) -> set[str]:
+        """Return the ids of the photos outside the split train; none where a stage draws them."""
+        return set() if self.images is None else evaluation_images(self.images)
 
     def annotations(self, split: str, language: str) -> list[str]:
         """Return the kinds of captions that a split has in a language."""
@@ -93,20 +108,30 @@ def _drawn(worlds: dict[str, World], raw: str) -> Data | None:
 def _multiplied(sizes: dict[str, int], kinds: dict[tuple[str, str], int]) -> Data:
     photos = {split: count for split, count in sizes.items() if count}
     captions = {(s, *kind): n * photos[s] for s in photos for kind, n in kinds.items()}
-    return Data(captions, photos, None)
+    return Data(captions, {}, photos, None)
 
 
 def _counted(corpus: Corpus) -> Data:
-    kinds = corpus.captions.groupby(["split", "language", "annotation"]).size().to_dict()
-    return Data(kinds, corpus.images["split"].value_counts().to_dict(), corpus.images)
+    kinds = corpus.captions.groupby(["split", "language", "annotation"])["image_id"]
+    captioned = {kind: set(ids) for kind, ids in kinds}
+    photos = corpus.images["split"].value_counts().to_dict()
+    return Data(kinds.size().to_dict(), captioned, photos, corpus.images)
 
 
 def _translated(settings: Settings, found: dict[str, Data]) -> Iterator[tuple[str, Data]]:
     for name, chosen in settings.translations.items():
         if data := found.get(chosen.dataset):
-            added = {
-                (split, chosen.target_language, "machine"): count
-                for (split, language, kind), count in data.captions.items()
-                if (language, kind) == (chosen.source_language, chosen.annotation)
-            }
-            yield name, Data(data.captions | added, data.photos, data.images)
+            captions, captioned = (
+                found_of | _machine(found_of, chosen)
+                for found_of in (data.captions, data.captioned)
+            )
+            yield name, Data(captions, captioned, data.photos, data.images)
+
+
+def _machine(found: dict[Kind, T], chosen: Translation) -> dict[Kind, T]:
+    """Return what is found of the captions that are translated, as that of their translations."""
+    return {
+        (split, chosen.target_language, "machine"): value
+        for (split, language, kind), value in found.items()
+        if (language, kind) == (chosen.source_language, chosen.annotation)
+    }

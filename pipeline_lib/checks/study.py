@@ -5,12 +5,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline_lib.checks.data import Data, is_drawn, known_data
+from pipeline_lib.checks.leaks import leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
 from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
+from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.strict import NONE, suggest
+from pipeline_lib.settings.strict import NONE, suggest, unknown
 from pipeline_lib.settings.study import Settings
 
 
@@ -36,7 +38,7 @@ def check_study(settings: Settings) -> Findings:
     check = _Check(settings, known_data(settings, found.problems, found.missing))
     for problem in (
         check.splits(), check.extractors(), check.pairs(), check.translators(), check.recipes(),
-        check.memory(),
+        leaks(settings, check.all, check.data), check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)
     found.missing += check.missing_files()
@@ -70,15 +72,8 @@ class _Check:
 
     def extractors(self) -> Iterator[str]:
         """Backbones that there are not, and settings that contradict each other."""
-        from pipeline_lib.images.backbones import BACKBONES  # most of the checks need no torch
-
         for name, extractor in self.settings.extractors.items():
-            backbone = extractor.backbone
-            if backbone not in BACKBONES:
-                yield (
-                    f"extractors.{name}.backbone: nothing is called {backbone!r}."
-                    f"{suggest(backbone, BACKBONES)}"
-                )
+            yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
             yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
 
     def pairs(self) -> Iterator[str]:
@@ -174,28 +169,23 @@ class _Check:
             return None
         return {f"{dataset}:*"} if data.images is None else set(data.images["image_id"])
 
-    def _chain(self, pairs: str) -> list[str]:
-        """Return a pair set, and those that it adds, of whichever kind."""
-        chosen = {**self.settings.pairs, **self.settings.pseudopairs}.get(pairs)
-        return [] if chosen is None else [pairs, *self._chain(chosen.plus)]
-
     def _datasets(self, pairs: str) -> set[str]:
         own = self.settings.pairs
         borrowed = self.settings.pseudopairs
-        names = self._chain(pairs)
+        names = self.settings.pair_sets(pairs)
         more = [borrowed[name].images_of.pairs for name in names if name in borrowed]
         return {own[name].dataset for name in [*names, *more] if name in own}
 
     def _languages(self, pairs: str) -> set[str] | None:
         own, borrowed = self.settings.pairs, self.settings.pseudopairs
         found: set[str] = set()
-        for name in self._chain(pairs):
+        for name in self.settings.pair_sets(pairs):
             found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
         return found or None
 
     def _validated(self, pairs: str) -> set[str] | None:
         """Return the languages of validation captions; None if a teacher's are among them."""
-        own, chain = self.settings.pairs, self._chain(pairs)
+        own, chain = self.settings.pairs, self.settings.pair_sets(pairs)
         if not chain or not own.keys() >= {*chain}:
             return None
         return {language for name in chain for language in own[name].validation_kinds}
@@ -203,7 +193,7 @@ class _Check:
     def _training_captions(self, recipe: Recipe) -> int | None:
         """Return how many captions a recipe can draw a batch from at most; None if unknown."""
         total = 0
-        for name in self._chain(recipe.pairs):
+        for name in self.settings.pair_sets(recipe.pairs):
             chosen = self.settings.pairs.get(name)
             data = self.data.get(chosen.dataset) if chosen else None
             if data is None:

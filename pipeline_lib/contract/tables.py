@@ -85,6 +85,11 @@ def read_images(path: Path) -> pd.DataFrame:
     return read_table(path, IMAGES, check_images)
 
 
+def evaluation_images(images: pd.DataFrame) -> set[str]:
+    """Return the ids of an images table that are not in its training split."""
+    return set(images.loc[images["split"] != "train", "image_id"])
+
+
 def write_pairs(pairs: pd.DataFrame, path: Path) -> None:
     """Check a pairs table (schema :data:`PAIRS`); publish it, sorted by set, caption and seed."""
     write_table(pairs, PAIRS, _PAIRS_KEY, check_pairs, path)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.images.backbones import ImageEncoder, load_encoder
+from pipeline_lib.images.networks import ImageEncoder, load_network
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
 from pipeline_lib.models.joint_space import JointSpace
@@ -77,7 +77,7 @@ def write_graphs(model: Path, folder: Path) -> None:
     transform = TRANSFORMS[extractor.transform]
     side = transform.side(extractor.resize, extractor.crop)
     weights = find_weights(extractor.backbone, extractor.weights)
-    backbone = load_encoder(extractor.backbone, weights, side, extractor.crop, extractor.layers)
+    backbone = load_network(extractor, weights)
     shape = (2, transform.crops, side, side, 3)
     crops = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
     part = f"image_head {space.architecture.image_head} or backbone {extractor.backbone}"

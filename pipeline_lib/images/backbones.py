@@ -1,17 +1,15 @@
-"""Pretrained networks, cut after the layer whose output is the image feature."""
+"""Networks that image features come from: what each is, and how one is built.
+
+Read by checks of settings, which are done before torch could be imported.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-import torch
-import torchvision
-from torch import nn
-from torch.nn import functional as F
-
-from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.images.weights import WeightsFile, read_state_dict
-from pipeline_lib.images.windows import FiveWindows
+if TYPE_CHECKING:
+    from torch import nn
 
 Channels = tuple[float, float, float]
 
@@ -58,142 +56,32 @@ class Backbone:
         stages: Return the names of the modules whose outputs are the maps after each stage.
     """
 
-    build: Callable[[int], nn.Module]
+    build: "Callable[[int], nn.Module]"
     head: str
     layer: str
     dim: int
     mean: Channels
     std: Channels
     feature_map: FeatureMap | None
-    stages: Callable[[nn.Module], list[str]]
+    stages: "Callable[[nn.Module], list[str]]"
 
 
-class ImageEncoder(nn.Module):
-    """Normalisation and backbone in one network: ``uint8 [images, side, side, 3]`` to features."""
-
-    def __init__(self, backbone: nn.Module, mean: Channels, std: Channels):
-        super().__init__()
-        self.backbone = backbone
-        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1))
-        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1))
-
-    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Return features ``[images, dim]``."""
-        return self.backbone(
-            (pixels.permute(0, 3, 1, 2).to(self.mean.dtype) - self.mean) / self.std
-        )
-
-
-class StageStatistics(nn.Module):
-    """A backbone's features, and before them what the maps after its stages are like.
-
-    The mean and the deviation of each channel over a map: colours and textures, which captions
-    name and a network that was trained to tell classes apart forgets on its way up (Zeiler and
-    Fergus 2014; the statistics are those of Huang and Belongie 2017, AdaIN). Of the last map, whose
-    mean is the feature, the deviation.
-
-    Args:
-        backbone: The network.
-        stages: Names of the modules that give the maps ``[images, channels, height, width]``.
-        pool: Name of the module that averages the last map; none where more layers follow it.
-    """
-
-    def __init__(self, backbone: nn.Module, stages: list[str], pool: str | None) -> None:
-        super().__init__()
-        self.backbone, self._seen = backbone, []
-        for name in stages:
-            backbone.get_submodule(name).register_forward_hook(
-                lambda _, inputs, cells: self._seen.extend(_mean_and_deviation(cells))
-            )
-        if pool is not None:
-            backbone.get_submodule(pool).register_forward_pre_hook(
-                lambda _, inputs: self._seen.append(_mean_and_deviation(inputs[0])[1])
-            )
-
-    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Map pixels ``[images, 3, side, side]`` to the statistics and, last, the features."""
-        try:
-            features = self.backbone(pixels)
-            return torch.cat([*self._seen, features], dim=1)
-        finally:
-            self._seen.clear()
-
-
-def _mean_and_deviation(cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    mean = F.adaptive_avg_pool2d(cells, 1)
-    deviation = F.adaptive_avg_pool2d((cells - mean) ** 2, 1).sqrt()
-    return mean.flatten(1), deviation.flatten(1)
-
-
-def load_encoder(
-    name: str,
-    weights: WeightsFile,
-    side: int,
-    crop: int | None = None,
-    layers: str = LAST,
-) -> ImageEncoder:
-    """Build a backbone of :data:`BACKBONES` with its weights, in evaluation mode.
-
-    Args:
-        name: A key of :data:`BACKBONES`.
-        weights: Its weights.
-        side: Height and width in pixels of what the network sees.
-        crop: Of the five crops whose mean is the feature, if they are smaller than that: windows
-            of the last feature map, which the backbone must have.
-        layers: ``last``, or ``stages`` for :class:`StageStatistics`.
-
-    Raises:
-        ContractError: The file's parameters are not those of the network.
-    """
-    backbone = BACKBONES[name]
-    network = backbone.build(side)
-    _load(network, backbone.head, name, weights)
-    if crop is not None and crop < side:
-        windows = FiveWindows(side, crop, backbone.feature_map.stride)
-        network.set_submodule(backbone.feature_map.pool, windows, strict=True)
-    if layers == STAGES:
-        network = _with_stages(network, backbone)
-    return ImageEncoder(network, backbone.mean, backbone.std).eval().requires_grad_(False)
-
-
-def feature_dim(name: str, layers: str) -> int:
-    """Return the length of a backbone's feature vector."""
-    backbone = BACKBONES[name]
-    if layers == LAST:
-        return backbone.dim
-    side = 64
-    with torch.device("meta"):  # shapes alone
-        network = _with_stages(backbone.build(side).eval(), backbone)
-        return network(torch.zeros(1, 3, side, side)).shape[1]
-
-
-def _with_stages(network: nn.Module, backbone: Backbone) -> StageStatistics:
-    pool = backbone.feature_map.pool if backbone.feature_map else None
-    return StageStatistics(network, backbone.stages(network), pool)
-
-
-def _load(network: nn.Module, head: str, name: str, weights: WeightsFile) -> None:
-    state = read_state_dict(weights.path)
-    body = {key: value for key, value in state.items() if not key.startswith(head)}
-    try:
-        network.load_state_dict(body)
-    except RuntimeError as error:
-        raise ContractError(
-            f"{weights.path}: expected the parameters of {name}, found others. {error}"
-        ) from error
-
-
-def _vgg19(side: int) -> nn.Module:
+def _vgg19(side: int) -> "nn.Module":
     """Simonyan and Zisserman 2015, configuration E, up to the ReLU after FC7."""
+    import torchvision
+
     network = torchvision.models.vgg19(init_weights=False)
     network.classifier = network.classifier[:5]
     return network
 
 
-def _resnet(name: str) -> Callable[[int], nn.Module]:
+def _resnet(name: str) -> "Callable[[int], nn.Module]":
     """He et al. 2016, up to the global average pool."""
 
-    def build(side: int) -> nn.Module:
+    def build(side: int) -> "nn.Module":
+        import torchvision
+        from torch import nn
+
         network = torchvision.models.get_model(name)
         network.fc = nn.Identity()
         return network
@@ -201,11 +89,12 @@ def _resnet(name: str) -> Callable[[int], nn.Module]:
     return build
 
 
-def _efficientnet_lite(name: str) -> Callable[[int], nn.Module]:
+def _efficientnet_lite(name: str) -> "Callable[[int], nn.Module]":
     """EfficientNet (Tan and Le 2019) without squeeze-and-excitation, up to the average pool."""
 
-    def build(side: int) -> nn.Module:
+    def build(side: int) -> "nn.Module":
         from efficientnet_lite_pytorch import EfficientNet  # torchvision's networks do without
+        from torch import nn
 
         # The package fixes TensorFlow's "same" padding for one input size when it builds.
         network = EfficientNet.from_name(name, image_size=side)
@@ -215,18 +104,20 @@ def _efficientnet_lite(name: str) -> Callable[[int], nn.Module]:
     return build
 
 
-def _vgg_stages(network: nn.Module) -> list[str]:
+def _vgg_stages(network: "nn.Module") -> list[str]:
     """The five maximum pools."""
+    from torch import nn
+
     layers = network.features.named_children()
     return [f"features.{name}" for name, layer in layers if isinstance(layer, nn.MaxPool2d)]
 
 
-def _resnet_stages(network: nn.Module) -> list[str]:
+def _resnet_stages(network: "nn.Module") -> list[str]:
     """All but the last, whose output is what is averaged."""
     return ["layer1", "layer2", "layer3"]
 
 
-def _efficientnet_stages(network: nn.Module) -> list[str]:
+def _efficientnet_stages(network: "nn.Module") -> list[str]:
     """The last block before the number of channels changes, and the last of all."""
     channels = [block._project_conv.out_channels for block in network._blocks]
     ends = [index for index, (a, b) in enumerate(pairwise([*channels, None])) if a != b]

@@ -8,10 +8,10 @@ from typing import BinaryIO
 import numpy as np
 
 from pipeline_lib.forks import cores
-from pipeline_lib.images.backbones import load_encoder
 from pipeline_lib.images.decoding import ImageError, decode
-from pipeline_lib.images.extraction import ExtractorSettings, encode_crops
-from pipeline_lib.images.runtimes import build_runtime
+from pipeline_lib.images.extraction import encode_crops
+from pipeline_lib.images.networks import ExtractorSettings
+from pipeline_lib.images.runtimes import load_runtime
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
 
@@ -26,10 +26,7 @@ class PhotoEncoder:
         """Load and compile the backbone."""
         self.settings, self.transform = settings, TRANSFORMS[settings.transform]
         weights = find_weights(settings.backbone, settings.weights)
-        side = self.transform.side(settings.resize, settings.crop)
-        encoder = load_encoder(settings.backbone, weights, side, settings.crop, settings.layers)
-        rows = settings.batch_size * self.transform.crops
-        self.runtime = build_runtime(encoder, settings.precision, rows, side)
+        self.runtime = load_runtime(settings, weights)
 
     def encode_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
         """Yield the features of each photo ``float32 [dim]`` in order, or why it cannot be read."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -18,40 +17,17 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import check_images
 from pipeline_lib.fingerprints import ROOT, fingerprints
 from pipeline_lib.forks import cores
-from pipeline_lib.images.backbones import BACKBONES, LAST, feature_dim, load_encoder
+from pipeline_lib.images.backbones import BACKBONES, LAST
 from pipeline_lib.images.batches import FeatureStore, LoadedBatch, load_batch
 from pipeline_lib.images.decoding import decode
-from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime
+from pipeline_lib.images.networks import ExtractorSettings, feature_dim
+from pipeline_lib.images.runtimes import RUNTIMES, Runtime, load_runtime
 from pipeline_lib.images.transforms import TRANSFORMS, Transform, crop_problems
 from pipeline_lib.images.weights import WeightsFile, find_weights
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.shards import Pool, Shard, UnusableError, in_shards, run_shards
 
 _COMPUTING_PACKAGES = ("pillow", "torch", "torchvision", "openvino")
-
-
-class ExtractorSettings(Protocol):
-    """What :func:`extract` reads of an extractor's settings.
-
-    Attributes:
-        backbone: A key of :data:`BACKBONES`.
-        weights: A name of torchvision's, ``package``, or the path of a state dict.
-        transform: A key of :data:`TRANSFORMS`.
-        resize: Shorter side in pixels after resizing; those that squash do not use it.
-        crop: Height and width of a crop in pixels.
-        precision: ``bf16`` or ``f32``.
-        batch_size: Images per forward pass.
-        layers: ``last`` or ``stages``: see :func:`~pipeline_lib.images.backbones.load_encoder`.
-    """
-
-    backbone: str
-    weights: str
-    transform: str
-    resize: int
-    crop: int
-    precision: str
-    batch_size: int
-    layers: str
 
 
 def extract(
@@ -147,11 +123,7 @@ class ImageWorker:
             ContractError: This machine has no such folder of images.
         """
         raise_problems(settings.backbone, _missing_folder(folder))
-        transform = TRANSFORMS[settings.transform]
-        side = transform.side(settings.resize, settings.crop)
-        encoder = load_encoder(settings.backbone, weights, side, settings.crop, settings.layers)
-        rows = settings.batch_size * transform.crops
-        return cls(settings, build_runtime(encoder, settings.precision, rows, side))
+        return cls(settings, load_runtime(settings, weights))
 
     def read(self, shard: Shard) -> LoadedBatch:
         """Read the images of one batch."""

@@ -16,7 +16,9 @@ import torch
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.device import best_device, multiplies_bf16, one_core_each
 from pipeline_lib.forks import cores, on_all_cores
-from pipeline_lib.images.backbones import ImageEncoder
+from pipeline_lib.images.networks import ExtractorSettings, ImageEncoder, load_network
+from pipeline_lib.images.transforms import TRANSFORMS
+from pipeline_lib.images.weights import WeightsFile
 
 Encode = Callable[[np.ndarray], np.ndarray]
 
@@ -35,6 +37,18 @@ class Runtime:
     encode: Encode
     device: str
     precision: str
+
+
+def load_runtime(settings: ExtractorSettings, weights: WeightsFile) -> Runtime:
+    """Load an extractor's network, for full batches of its settings.
+
+    Raises:
+        ContractError: The file's parameters are not those of the network.
+    """
+    transform = TRANSFORMS[settings.transform]
+    side = transform.side(settings.resize, settings.crop)
+    rows = settings.batch_size * transform.crops
+    return build_runtime(load_network(settings, weights), settings.precision, rows, side)
 
 
 def build_runtime(encoder: ImageEncoder, precision: str, rows: int, side: int) -> Runtime:

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from PIL import Image
 
+from pipeline_lib.images.backbones import BACKBONES, LAST
 from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, check_pixels
 
 
@@ -113,8 +114,6 @@ def crop_problems(settings: Cutting) -> Iterator[str]:
 
 
 def _dense_problems(settings: Cutting) -> Iterator[str]:
-    from pipeline_lib.images.backbones import BACKBONES  # the other transforms need no torch
-
     with_map = [name for name, backbone in BACKBONES.items() if backbone.feature_map]
     if settings.backbone in BACKBONES and settings.backbone not in with_map:
         yield (
@@ -122,7 +121,7 @@ def _dense_problems(settings: Cutting) -> Iterator[str]:
             f"({', '.join(with_map)}), found {settings.backbone}, which has none for "
             f"{settings.transform}. Take another backbone, or ten_crop"
         )
-    if settings.layers != "last":
+    if settings.layers != LAST:
         yield (
             f"layers: expected last, found {settings.layers}: {settings.transform} cuts windows "
             "of the last map alone. Take another transform"

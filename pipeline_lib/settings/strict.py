@@ -1,7 +1,7 @@
 """What all parts of params.yaml are made of."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -57,6 +57,13 @@ def choose(table: Mapping[str, T], name: str, kind: str) -> T:
     if name not in table:
         raise SettingsError(f"no {kind} is called {name!r}.{suggest(name, table)}")
     return table[name]
+
+
+def unknown(where: str, names: Iterable[str], known: Container[str]) -> Iterator[str]:
+    """Yield a sentence for each name that names nothing."""
+    for name in names:
+        if name not in known:
+            yield f"{where}: nothing is called {name!r}.{suggest(name, known)}"
 
 
 def suggest(name: str, known: object) -> str:

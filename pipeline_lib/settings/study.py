@@ -30,7 +30,7 @@ from pipeline_lib.settings.strict import (
     SettingsError,
     Strict,
     choose,
-    suggest,
+    unknown,
 )
 from pipeline_lib.settings.synthesis import AnyTranslator, Translation
 from pipeline_lib.settings.text import Lexicon, Tokenizer, WordVectorSource
@@ -121,27 +121,32 @@ class Settings(Strict):
         """Names of all tables of captions: data sets, and data sets with translations added."""
         return [*self.datasets, *self.translations]
 
+    def pair_sets(self, pairs: str) -> list[str]:
+        """Return a pair set, and those that it adds, of whichever kind."""
+        chosen = {**self.pairs, **self.pseudopairs}.get(pairs)
+        return [] if chosen is None else [pairs, *self.pair_sets(chosen.plus)]
+
     def reference_problems(self) -> Iterator[str]:
         """Yield every name in the file that names nothing, and every name that is taken."""
         yield from self._reserved_names()
         for name, extractor in self.extractors.items():
-            yield from _unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
+            yield from unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
         yield from _cycles("pairs", "plus", {name: p.plus for name, p in self.pairs.items()})
         yield from _cycles(
             "recipes", "initial", {name: row["initial"] for name, row in self._rows.items()}
         )
         for name, pairs in self.pairs.items():
             where = f"pairs.{name}"
-            yield from _unknown(f"{where}.dataset", [pairs.dataset], self._captions)
-            yield from _unknown(f"{where}.captions", pairs.captions, self.tokenizers)
-            yield from _unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
+            yield from unknown(f"{where}.dataset", [pairs.dataset], self._captions)
+            yield from unknown(f"{where}.captions", pairs.captions, self.tokenizers)
+            yield from unknown(f"{where}.plus", [pairs.plus], [NONE, *self.pairs])
             excluded = [NONE, *self.datasets]
-            yield from _unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
+            yield from unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
         yield from self._translation_problems()
         yield from self._pseudopair_problems()
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
-                yield from _unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
+                yield from unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
         yield from self._departure_problems()
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
@@ -159,7 +164,7 @@ class Settings(Strict):
             ("word_translation.lexicon", [chosen.word_translation.lexicon], [NONE, *self.lexicons]),
             ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
         ):
-            yield from _unknown(f"evaluations.{key}", names, known)
+            yield from unknown(f"evaluations.{key}", names, known)
         yield from self._comparison_problems()
 
     def _reserved_names(self) -> Iterator[str]:
@@ -170,36 +175,36 @@ class Settings(Strict):
                 yield f"{section}.{name}: the name stands for the empty input. Take another one"
 
     def _departure_problems(self) -> Iterator[str]:
-        yield from _unknown("departures", self.departures, [*recipe_keys(), *self.papers])
+        yield from unknown("departures", self.departures, [*recipe_keys(), *self.papers])
         for paper in self.papers:
             where, own = f"departures.{paper}", self.departures.get(paper, {})
             if isinstance(own, dict):
-                yield from _unknown(where, own, recipe_keys())
+                yield from unknown(where, own, recipe_keys())
             else:
                 yield f"{where}: expected keys of recipes, found {own!r}"
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():
             where, members = f"comparisons.{name}", comparison.recipes
-            yield from _unknown(where, [comparison.baseline, *members], self.recipes)
+            yield from unknown(where, [comparison.baseline, *members], self.recipes)
             if comparison.baseline in members:
                 yield f"{where}.recipes: expected others than the baseline, found it among them"
 
     def _claim_problems(self, where: str, claim: Claim) -> Iterator[str]:
-        yield from _unknown(f"{where}.paper", [claim.paper], self.papers)
+        yield from unknown(f"{where}.paper", [claim.paper], self.papers)
         reranked = MEASURES[claim.measure].task == "reranking"
         known = [*self.rerankings, *self.translators] if reranked else self.recipes
         for item, compared in claim.compared.items():
             place, names = f"{where}.compared.{item}", [compared.row, compared.against]
-            yield from _unknown(place, names, known)
+            yield from unknown(place, names, known)
             if compared.row == compared.against:
                 yield f"{place}: expected two different rows, found {compared.row} twice"
             if reranked:
-                yield from _unknown(place, [item], [compared.row])
+                yield from unknown(place, [item], [compared.row])
                 yield from self._reranked_claim_problems(place, compared)
                 continue
             for name in [name for name in names if name in self._rows]:
-                yield from _unknown(f"{place}: {name}", [item], self._measured(claim, name))
+                yield from unknown(f"{place}: {name}", [item], self._measured(claim, name))
 
     def _reranked_claim_problems(self, place: str, compared: Compared) -> Iterator[str]:
         """Yield what is wrong with a claim about BLEU: the stage tests against its translator."""
@@ -225,26 +230,26 @@ class Settings(Strict):
     def _translation_problems(self) -> Iterator[str]:
         for name, recipe in self.translators.items():
             where = f"translators.{name}"
-            yield from _unknown(f"{where}.dataset", [recipe.dataset], self.datasets)
+            yield from unknown(f"{where}.dataset", [recipe.dataset], self.datasets)
             hidden = [NONE, *self.datasets]
-            yield from _unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
+            yield from unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
             excluded = [recipe.exclude_pairs]
-            yield from _unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
+            yield from unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
         for name, chosen in self.translations.items():
             others = {*self._captions} - {name}
-            yield from _unknown(f"translations.{name}.dataset", [chosen.dataset], others)
+            yield from unknown(f"translations.{name}.dataset", [chosen.dataset], others)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
 
     def _pseudopair_problems(self) -> Iterator[str]:
         for name, chosen in self.pseudopairs.items():
             where = f"pseudopairs.{name}"
-            yield from _unknown(f"{where}.teacher", [chosen.teacher], self.recipes)
+            yield from unknown(f"{where}.teacher", [chosen.teacher], self.recipes)
             sides = [chosen.images_of.pairs, chosen.captions_of.pairs]
-            yield from _unknown(f"{where}: pairs", sides, self.pairs)
-            yield from _unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
+            yield from unknown(f"{where}: pairs", sides, self.pairs)
+            yield from unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
             others = [NONE, *self.pseudopairs]
-            yield from _unknown(f"{where}.compare_with", [chosen.compare_with], others)
+            yield from unknown(f"{where}.compare_with", [chosen.compare_with], others)
             seeds = self._rows.get(chosen.teacher, {}).get("seeds", [])
             if chosen.teacher in self._rows and not {*chosen.seeds} <= {*seeds}:
                 yield f"{where}.seeds: {chosen.teacher} has {seeds}, found {chosen.seeds}"
@@ -254,9 +259,9 @@ class Settings(Strict):
     def _reranking_problems(self, where: str, chosen: Reranking) -> Iterator[str]:
         row = self._rows.get(chosen.recipe, {})
         translator = self.translators.get(chosen.translator)
-        yield from _unknown(f"{where}.translator", [chosen.translator], self.translators)
-        yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
-        yield from _unknown(f"{where}.features", [chosen.features], [NONE, *self.extractors])
+        yield from unknown(f"{where}.translator", [chosen.translator], self.translators)
+        yield from unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
+        yield from unknown(f"{where}.features", [chosen.features], [NONE, *self.extractors])
         if row and chosen.pairs != row.get("pairs"):
             yield f"{where}.pairs: {chosen.recipe} has {row.get('pairs')}, found {chosen.pairs}"
         if row and not {*chosen.seeds} <= {*row.get("seeds", [])}:
@@ -280,9 +285,9 @@ class Settings(Strict):
     def _translated_query_problems(self, where: str, chosen: TranslatedQueries) -> Iterator[str]:
         row = self._rows.get(chosen.recipe, {})
         translation = self.translations.get(chosen.translation)
-        yield from _unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
-        yield from _unknown(f"{where}.features", [chosen.features], self.extractors)
-        yield from _unknown(f"{where}.translation", [chosen.translation], self.translations)
+        yield from unknown(f"{where}.recipe", [chosen.recipe], self.recipes)
+        yield from unknown(f"{where}.features", [chosen.features], self.extractors)
+        yield from unknown(f"{where}.translation", [chosen.translation], self.translations)
         if not row or not translation:
             return
         if translation.target_language not in row.get("languages", []):
@@ -324,7 +329,7 @@ class Settings(Strict):
     def _growth_problems(self, where: str, chosen: Growth) -> Iterator[str]:
         name = where.removeprefix("growth.")
         row = self._rows.get(name, {})
-        yield from _unknown(where, [name], self.recipes)
+        yield from unknown(where, [name], self.recipes)
         for key in ("pairs", "features", "word_vectors"):
             if row and getattr(chosen, key) != row[key]:
                 yield f"{where}.{key}: the recipe has {row[key]}, found {getattr(chosen, key)}"
@@ -344,7 +349,7 @@ class Settings(Strict):
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"
         if str(row.get("paper")) not in self.papers:
-            yield from _unknown(f"{where}.paper", [str(row.get("paper"))], self.papers)
+            yield from unknown(f"{where}.paper", [str(row.get("paper"))], self.papers)
             return
         try:
             form, values = self._merged(row)
@@ -364,8 +369,8 @@ class Settings(Strict):
             "word_vectors": [RANDOM, *self.word_vectors],
             "lexicon": [NONE, *self.lexicons],
         }.items():
-            yield from _unknown(f"{where}.{key}", [getattr(recipe, key)], known)
-        yield from _unknown(f"{where}.languages", recipe.languages, self.pools)
+            yield from unknown(f"{where}.{key}", [getattr(recipe, key)], known)
+        yield from unknown(f"{where}.languages", recipe.languages, self.pools)
         yield from (f"{where}.{problem}" for problem in contradictions(recipe))
         borrowed = self.pseudopairs.get(recipe.pairs)
         if borrowed and not {*recipe.seeds} <= {*borrowed.seeds}:
@@ -446,9 +451,3 @@ def _cycles(section: str, key: str, following: Mapping[str, object]) -> Iterator
             at = following[at]
         if at == name:
             yield f"{section}.{name}.{key}: leads back to itself: {' -> '.join([*seen, name])}"
-
-
-def _unknown(where: str, names: object, known: object) -> Iterator[str]:
-    for name in names:
-        if name not in known:
-            yield f"{where}: nothing is called {name!r}.{suggest(name, known)}"

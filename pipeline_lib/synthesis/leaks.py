@@ -9,14 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import evaluation_images
 
 TRAIN, VAL = "train", "val"
 _SHOWN = 5
-
-
-def evaluation_images(images: pd.DataFrame) -> set[str]:
-    """Return the ids of an images table that are not in its training split."""
-    return set(images.loc[images["split"] != TRAIN, "image_id"])
 
 
 def protected_images(images: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:

@@ -36,3 +36,10 @@ def test_the_example_is_a_line_that_can_be_copied_and_that_the_command_takes(
 def test_help_and_completion_load_no_library_of_seconds():
     loaded = "import sys, pipeline_lib.cli.main; print({'torch', 'gensim'} & set(sys.modules))"
     assert run(f'python -c "{loaded}"', ROOT).strip() == "set()"
+
+
+def test_a_check_of_a_study_loads_no_torch():
+    """It takes seconds, and a user waits for a list of typos."""
+    code = "import sys; from pipeline_lib.cli.main import main; main(['check'], None, None, False)"
+    said = run(f"python -c \"{code}; print({{'torch'}} & set(sys.modules))\"", ROOT)
+    assert said.splitlines() == ["nothing was found that would stop this study", "set()"]

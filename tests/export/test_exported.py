@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import write_card
-from pipeline_lib.images.backbones import feature_dim
 from pipeline_lib.images.decoding import decode
+from pipeline_lib.images.networks import feature_dim
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS

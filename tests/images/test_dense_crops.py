@@ -14,8 +14,9 @@ from torch import nn
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import backbones
-from pipeline_lib.images.backbones import BACKBONES, Backbone, FeatureMap, load_encoder
+from pipeline_lib.images.backbones import BACKBONES, Backbone, FeatureMap
 from pipeline_lib.images.extraction import extract
+from pipeline_lib.images.networks import load_encoder
 from pipeline_lib.images.weights import find_weights
 from pipeline_lib.images.windows import five_crop_weights
 

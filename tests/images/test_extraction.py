@@ -22,10 +22,10 @@ from tiny import extractor
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import extraction, runtimes
-from pipeline_lib.images.backbones import feature_dim
 from pipeline_lib.images.batches import FeatureStore, load_batch
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.extraction import extract
+from pipeline_lib.images.networks import feature_dim
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.publishing import file_sha256
 from pipeline_lib.settings.images import Extractor
@@ -85,7 +85,7 @@ def encoded(monkeypatch) -> list[int]:
 
         return runtimes.Runtime(encode, "cpu", precision)
 
-    monkeypatch.setattr(extraction, "build_runtime", build_runtime)
+    monkeypatch.setattr(runtimes, "build_runtime", build_runtime)
     return rows
 
 

@@ -17,8 +17,9 @@ from torchvision.transforms import v2
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import weights as weights_module
-from pipeline_lib.images.backbones import BACKBONES, ImageEncoder, load_encoder
+from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
+from pipeline_lib.images.networks import ImageEncoder, load_encoder
 from pipeline_lib.images.runtimes import build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights

@@ -9,8 +9,9 @@ from PIL import Image
 from tiny import extractor
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from pipeline_lib.images.backbones import BACKBONES, STAGES, StageStatistics, feature_dim
+from pipeline_lib.images.backbones import BACKBONES, STAGES
 from pipeline_lib.images.encoding import PhotoEncoder
+from pipeline_lib.images.networks import StageStatistics, feature_dim
 from pipeline_lib.images.transforms import crop_problems
 
 MAPS = {

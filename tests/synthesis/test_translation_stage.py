@@ -18,6 +18,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import (
     check_captions,
     empty_pairs,
+    evaluation_images,
     read_captions,
     write_captions,
     write_images,
@@ -36,7 +37,6 @@ from pipeline_lib.synthesis.engines import Engine, build_engine
 from pipeline_lib.synthesis.leaks import (
     check_images_seen,
     check_training_pairs,
-    evaluation_images,
     images_seen,
     protected_images,
     without_images,

@@ -1,0 +1,96 @@
+"""No recipe is tested on photos that it, or a model that it builds upon, learnt."""
+
+import pandas as pd
+import pytest
+from graph import ROOT
+
+from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.leaks import leaks
+from pipeline_lib.settings.study import load_settings
+
+KINDS = [("en", "caption"), ("de", "caption"), ("en", "translation"), ("de", "translation")]
+
+
+def data(**splits):
+    """Return what is known of a data set whose photos have captions of all kinds."""
+    images = pd.DataFrame(
+        [(photo, split) for split, photos in splits.items() for photo in photos],
+        columns=["image_id", "split"],
+    )
+    captioned = {(split, *kind): set(photos) for split, photos in splits.items() for kind in KINDS}
+    counts = {kind: len(photos) for kind, photos in captioned.items()}
+    return Data(counts, captioned, images["split"].value_counts().to_dict(), images)
+
+
+KNOWN = {
+    "flickr8k": data(train="ab", val="c", test="d"),
+    "multi30k": data(train="acde", val="b", test="f"),  # has c and d, which flickr8k tests on
+    "photos_of_multi30k": data(train="ac", val="d", test="b"),
+}
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """Return a function that finds the leaks of flickr8k with some entries changed."""
+    monkeypatch.chdir(ROOT / "studies/flickr8k")
+    settings = load_settings()
+
+    def found(known=KNOWN, **sections):
+        changed = {
+            section: getattr(settings, section)
+            | {
+                name: {**entry, **changes}
+                if isinstance(entry := getattr(settings, section)[name], dict)
+                else entry.model_copy(update=changes)
+                for name, changes in entries.items()
+            }
+            for section, entries in sections.items()
+        }
+        study = settings.model_copy(update=changed)
+        recipes = {name: study.recipe(name) for name in study.recipes}
+        return {each.partition(":")[0]: each for each in leaks(study, recipes, known)}
+
+    return found
+
+
+def test_a_study_by_one_split_has_none(study):
+    assert study() == {}
+
+
+def test_pairs_of_another_split_are_named_with_their_photos(study):
+    found = study(pairs={"flickr8k_en": {"dataset": "multi30k"}})
+    assert found["recipes.vse_en"] == (
+        "recipes.vse_en: it learns from flickr8k_en, which shows 2 photos (first: c) that flickr8k "
+        "validates or tests on. Name flickr8k in exclude_images of flickr8k_en, or pairs of its "
+        "own split"
+    )
+    hidden = {"flickr8k_en": {"dataset": "multi30k", "exclude_images": "flickr8k"}}
+    assert "recipes.vse_en" not in study(pairs=hidden)
+
+
+def test_a_model_that_a_recipe_starts_from_counts(study):
+    found = study(recipes={"vse_de": {"initial": "multi30k_split_c2c"}})
+    assert [*found] == ["recipes.vse_de"]
+    assert (
+        "multi30k_split_c2c, whose weights it starts from, learnt from " in found["recipes.vse_de"]
+    )
+    assert "shows 1 photos (first: c)" in found["recipes.vse_de"]
+
+
+def test_a_teacher_and_what_it_builds_upon_count(study):
+    half = {"half_disjoint": {"initial": "multi30k_split_c2c"}}
+    found = study(recipes=half)
+    assert {"recipes.half_disjoint", "recipes.half_pseudo", "recipes.half_pseudo_tuned"} <= {*found}
+    assert "vse_de" not in "".join(found)
+    found = study(pseudopairs={"pseudo": {"teacher": "multi30k_split_c2c"}})
+    assert (
+        "multi30k_split_c2c, which chose the captions of pseudo, learnt from"
+        in (found["recipes.half_pseudo"])
+    )
+
+
+def test_what_is_not_there_yet_is_no_leak(study):
+    changes = {"flickr8k_en": {"dataset": "multi30k"}}
+    for name in KNOWN:
+        known = {other: data for other, data in KNOWN.items() if other != name}
+        assert ("recipes.vse_en" in study(known, pairs=changes)) == (name == "photos_of_multi30k")
