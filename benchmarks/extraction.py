@@ -41,6 +41,7 @@ from pipeline_lib.images.extraction import ImageWorker, encode_images
 from pipeline_lib.images.networks import ImageEncoder, load_network
 from pipeline_lib.images.runtimes import Runtime, load_runtime
 from pipeline_lib.images.weights import find_weights
+from pipeline_lib.publishing import file_sha256
 from pipeline_lib.scheduling.shards import ThisProcess
 
 ROUNDS = 3
@@ -221,8 +222,9 @@ def matmul_seconds(runtime: Runtime) -> float:
 def save_random_weights(folder: Path) -> str:
     """Save a seeded random ResNet-50, which is as fast as a trained one, and return its path."""
     torch.manual_seed(0)
-    save_file(BACKBONES["resnet50"].build(224).state_dict(), folder / "random.safetensors")
-    return str(folder / "random.safetensors")
+    path = folder / "random.safetensors"
+    save_file(BACKBONES["resnet50"].build(224).state_dict(), path)
+    return str(path.rename(folder / f"random-{file_sha256(path)[:8]}.safetensors"))
 
 
 def images_table(folder: Path, count: int) -> pd.DataFrame:

@@ -112,6 +112,12 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def digest_in_name(path: Path) -> str | None:
+    """Return the first digits of its SHA-256 that a file's name ends in; None if it has none."""
+    found = re.search(r"-([0-9a-f]{8,64})$", path.stem)
+    return found and found[1]
+
+
 def tree_sha256(path: Path) -> str:
     """Return the SHA-256 of a file, or of all names and contents of a folder, in hexadecimal."""
     if path.is_file():

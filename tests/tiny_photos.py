@@ -6,6 +6,7 @@ import torch
 from PIL import Image
 
 from pipeline_lib.images.encoding import PhotoEncoder
+from pipeline_lib.publishing import file_sha256
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "white": (250,) * 3}
 GERMAN = {"red": "rot", "green": "grün", "blue": "blau", "white": "weiß"}
@@ -77,3 +78,8 @@ def _learn(space, features):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+def named(path):
+    """Name a file after its content, as weights of one's own are; return it."""
+    return path.rename(path.with_stem(f"{path.stem}-{file_sha256(path)[:8]}"))

@@ -11,6 +11,7 @@ from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
+from pipeline_lib.publishing import digest_in_name
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest, unknown
 from pipeline_lib.settings.study import Settings
@@ -75,6 +76,11 @@ class _Check:
         for name, extractor in self.settings.extractors.items():
             yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
             yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
+            if not _is_name(extractor.weights) and not digest_in_name(Path(extractor.weights)):
+                yield (
+                    f"extractors.{name}.weights: expected a file named after the first 8 digits of "
+                    f"its SHA-256, such as resnet50-0676ba61.pth, found {extractor.weights}"
+                )
 
     def pairs(self) -> Iterator[str]:
         """Kinds of captions that a pair set asks for, in the splits that it takes."""
@@ -232,7 +238,7 @@ class _Check:
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         for name, extractor in self.settings.extractors.items():
-            if not extractor.weights.isidentifier():  # else it is a name: package, IMAGENET1K_V1
+            if not _is_name(extractor.weights):
                 yield f"extractors.{name}.weights", Path(extractor.weights)
         for name, lexicon in self.settings.lexicons.items():
             for fold in ("train", "test"):
@@ -266,6 +272,11 @@ class _Check:
                     f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {captions} "
                     f"training captions of {recipe.pairs}: each batch is all of them"
                 )
+
+
+def _is_name(weights: str) -> bool:
+    """Return whether weights are named, as ``package`` or ``IMAGENET1K_V1``, and no file."""
+    return weights.isidentifier()
 
 
 def _lacking(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:

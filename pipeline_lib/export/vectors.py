@@ -1,6 +1,5 @@
 """Vectors of a table of sentences or a folder of photos, in Parquet, a part at a time."""
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -16,6 +15,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import publish
 from pipeline_lib.search.index import photo_paths
+from pipeline_lib.search.names import printable
 
 _ROWS = 4096
 """Rows in memory at a time."""
@@ -69,7 +69,7 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
 
     Returns:
         How many there are, and what is wrong with each of those that cannot be read and are left
-        out, by path.
+        out, by path. Where a path is no UTF-8, a question mark stands for each such byte.
 
     Raises:
         ContractError: If there is no photo.
@@ -82,17 +82,18 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
         schema = pa.schema({"path": pa.string(), "vector": _type(embedder)})
         with pq.ParquetWriter(temporary, schema) as writer:
             for first in range(0, len(paths), _ROWS):
-                part, kept = paths[first : first + _ROWS], {}
+                part, names, kept = paths[first : first + _ROWS], [], []
                 vectors = embedder.embed_each([folder / path for path in part])
                 for path, vector in zip(part, vectors, strict=True):
                     if isinstance(vector, ImageError):
                         unreadable[path] = str(vector)
                     else:
-                        kept[os.fsencode(path).decode(errors="replace")] = vector
+                        names.append(printable(path))
+                        kept.append(vector)
                     bar.update()
                 if kept:
-                    column = _column(np.stack([*kept.values()]))
-                    writer.write_table(pa.table([[*kept], column], schema=schema))
+                    column = _column(np.stack(kept))
+                    writer.write_table(pa.table([names, column], schema=schema))
                 count += len(kept)
     return count, unreadable
 

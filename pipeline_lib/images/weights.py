@@ -1,6 +1,5 @@
 """Files of pretrained weights: found by name, verified by SHA-256, read without unpickling code."""
 
-import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +9,7 @@ import torchvision
 from safetensors.torch import load_file
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.publishing import digest_in_name, file_sha256
 
 PACKAGE = "package"
 """Name of the weights that an installed Python package carries."""
@@ -40,7 +39,9 @@ def find_weights(backbone: str, weights: str) -> WeightsFile:
     Args:
         backbone: Name of the network, which is torchvision's for the networks that it has.
         weights: A name of torchvision's (``IMAGENET1K_V1``), ``package``, or the path of a local
-            ``.pth`` or ``.safetensors`` state dict.
+            ``.pth`` or ``.safetensors`` state dict, named after its content as torchvision's are
+            (``resnet50-0676ba61.pth``): others under its name would make other features of new
+            photos than a model has learnt.
 
     Raises:
         ContractError: There is no such file, it cannot be downloaded, or it is damaged.
@@ -51,7 +52,7 @@ def find_weights(backbone: str, weights: str) -> WeightsFile:
     if weights == PACKAGE and backbone in _PACKAGED:
         return _checked(weights, _packaged(backbone))
     if Path(weights).is_file():
-        return WeightsFile(Path(weights).name, Path(weights), file_sha256(Path(weights)))
+        return _own(Path(weights))
     names = [*published, *([PACKAGE] if backbone in _PACKAGED else [])]
     raise ContractError(
         f"weights of {backbone}: expected {', '.join(names)} or the path of a state dict "
@@ -100,7 +101,7 @@ def _downloaded(url: str) -> Path:
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            torch.hub.download_url_to_file(url, str(path), _hash_prefix(path))
+            torch.hub.download_url_to_file(url, str(path), digest_in_name(path))
         except (OSError, RuntimeError) as error:
             raise ContractError(
                 f"weights: expected {path}, which is not there, and downloading it failed "
@@ -110,16 +111,22 @@ def _downloaded(url: str) -> Path:
     return path
 
 
+def _own(path: Path) -> WeightsFile:
+    found, expected = file_sha256(path), digest_in_name(path)
+    if expected is None or not found.startswith(expected):
+        stem = path.stem.removesuffix(f"-{expected}")
+        raise ContractError(
+            f"{path}: expected weights named after the first digits of their SHA-256, found "
+            f"{found[:8]}. If they are what you mean, name the file {stem}-{found[:8]}{path.suffix}"
+        )
+    return WeightsFile(path.name, path, found)
+
+
 def _checked(name: str, path: Path) -> WeightsFile:
-    found, expected = file_sha256(path), _hash_prefix(path)
+    found, expected = file_sha256(path), digest_in_name(path)
     if not found.startswith(expected):
         raise ContractError(
             f"{path}: expected a SHA-256 that starts with {expected}, found {found}. "
             "The file is damaged: delete it, and run again to fetch it again."
         )
     return WeightsFile(name, path, found)
-
-
-def _hash_prefix(path: Path) -> str:
-    """Return the start of the SHA-256 that published files carry in their own name."""
-    return re.search(r"-([0-9a-f]{8,})$", path.stem)[1]

@@ -209,7 +209,9 @@ class _Pages:
             changed = path.stat().st_mtime_ns
         except (ContractError, FileNotFoundError) as error:
             raise HTTPException(404) from error
-        jpeg = await run_in_threadpool(self.jpeg, path, changed, SIZES[size])
+        # Large ones are looked at one by one, and a thousand of them fill half a gigabyte.
+        make = self.jpeg if size == "small" else self._jpeg
+        jpeg = await run_in_threadpool(make, path, changed, SIZES[size])
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "no-cache"})
 
     async def why(self, request: Request) -> Response:

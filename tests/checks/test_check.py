@@ -119,8 +119,13 @@ PROBLEMS = {
         "extractors.mine_lite0.backbone: nothing is called 'resnet51'. Did you mean 'resnet50'?",
     ),
     "weights that are not there": (
+        lambda: change("extractors", "mine_lite0", "weights", to="weights/mine-0123abcd.pth"),
+        "extractors.mine_lite0.weights: weights/mine-0123abcd.pth is not there",
+    ),
+    "weights not named after what they are": (
         lambda: change("extractors", "mine_lite0", "weights", to="weights/mine.pth"),
-        "extractors.mine_lite0.weights: weights/mine.pth is not there",
+        "extractors.mine_lite0.weights: expected a file named after the first 8 digits of its "
+        "SHA-256, such as resnet50-0676ba61.pth, found weights/mine.pth",
     ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),

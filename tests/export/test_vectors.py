@@ -1,5 +1,6 @@
 """``polyview embed``: tables and folders to Parquet."""
 
+import os
 import random
 import shutil
 
@@ -94,6 +95,18 @@ def test_the_language_of_all_rows_is_named(embed, tmp_path):
     assert embed(path, "--language", "de")[0].exit_code == 0
     result, _ = embed(path)
     assert (result.exit_code, "--language" in result.output) == (2, True)
+
+
+def test_photos_whose_names_differ_in_bytes_that_are_no_utf_8_are_two(embed, colours, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for byte, colour in ((b"\xfe", "red"), (b"\xff", "blue")):
+        name = os.fsdecode(byte + b".png")
+        shutil.copy(next((colours / "photos").glob(f"*{colour}*")), tmp_path / "photos" / name)
+    result, output = embed(tmp_path / "photos")
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output).to_pydict()
+    assert table["path"] == ["?.png", "?.png"]
+    assert not np.allclose(*table["vector"])
 
 
 def test_photos_of_a_folder(embed, colours, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 from safetensors.torch import save_file
-from tiny_photos import encoded
+from tiny_photos import encoded, named
 from torch import nn
 
 from pipeline_lib.contract.problems import ContractError
@@ -63,7 +63,7 @@ def settings(tmp_path, monkeypatch) -> Settings:
     monkeypatch.setitem(backbones.BACKBONES, "patches", toy)
     torch.manual_seed(0)
     save_file(patches(CROP).state_dict(), tmp_path / "toy.safetensors")
-    return Settings(str(tmp_path / "toy.safetensors"))
+    return Settings(str(named(tmp_path / "toy.safetensors")))
 
 
 def noise(folder: Path, height: int, width: int) -> Path:
@@ -121,10 +121,10 @@ def test_without_padding_or_overlap_it_is_ten_crop(tmp_path, settings, precision
 def test_a_window_between_cells_is_the_mean_of_its_neighbours(tmp_path, settings):
     """On a ramp of grey, which positive weights leave a ramp, that is what the network sees."""
     state = {name: weight.abs() for name, weight in patches(CROP).state_dict().items()}
-    save_file(state, settings.weights)
+    save_file(state, tmp_path / "ramp.safetensors")
     ramp = np.add.outer(3 * np.arange(32), 2 * np.arange(32)).astype(np.uint8)
     Image.fromarray(np.stack([ramp, 255 - ramp, ramp], axis=-1)).save(tmp_path / "a.png")
-    settings = replace(settings, resize=32)
+    settings = replace(settings, weights=str(named(tmp_path / "ramp.safetensors")), resize=32)
     dense = encoded([tmp_path / "a.png"], settings)
     exact = encoded([tmp_path / "a.png"], replace(settings, transform="ten_crop"))
     np.testing.assert_allclose(dense, exact, rtol=2e-3)

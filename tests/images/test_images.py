@@ -13,6 +13,7 @@ from PIL import Image, ImageOps
 from pngs import png
 from refusals import refused
 from safetensors.torch import save_file
+from tiny_photos import named
 from torchvision.transforms import v2
 
 from pipeline_lib.contract.problems import ContractError
@@ -23,6 +24,7 @@ from pipeline_lib.images.networks import ImageEncoder, load_encoder
 from pipeline_lib.images.runtimes import build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
+from pipeline_lib.publishing import file_sha256
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
@@ -301,6 +303,7 @@ def test_local_state_dict(tmp_path, suffix):
     saved = torchvision.models.resnet50(num_classes=7).state_dict()
     path = tmp_path / f"mine.{suffix}"
     torch.save(saved, path) if suffix == "pth" else save_file(saved, path)
+    path = named(path)
     weights = find_weights("resnet50", str(path))
     assert weights.name == path.name  # no folder of this machine in a result
     loaded = load_encoder("resnet50", weights, 64).backbone.state_dict()
@@ -314,18 +317,39 @@ def test_weights_of_another_network_are_refused():
 
 
 def test_file_that_is_no_state_dict_is_refused(tmp_path):
-    (tmp_path / "a.pth").write_bytes(b"<html>404</html>")
+    path = tmp_path / "a.pth"
+    path.write_bytes(b"<html>404</html>")
     with pytest.raises(ContractError, match="expected a state dict"):
-        load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
+        load_encoder("resnet50", find_weights("resnet50", str(named(path))), 64)
+
+
+def test_other_weights_under_the_same_name_are_refused(tmp_path):
+    """Else a model would embed new photos by another network than its own, without a word."""
+    path = named(save_small(tmp_path / "mine.pth", 1))
+    other = save_small(tmp_path / "other.pth", 2)
+    digest = file_sha256(other)[:8]
+    with refused(
+        "expected weights named after", f"found {digest}", f"name the file other-{digest}.pth"
+    ):
+        find_weights("resnet50", str(other))
+    other.rename(path)
+    with refused(f"name the file mine-{digest}.pth"):
+        find_weights("resnet50", str(path))
+
+
+def save_small(path, value):
+    torch.save({"weight": torch.full((2,), value)}, path)
+    return path
 
 
 @pytest.mark.parametrize(
     "saved", [torch.zeros(3), [torch.zeros(3)], {0: torch.zeros(3)}, {"epoch": 3}]
 )
 def test_file_of_anything_but_tensors_by_name_is_refused(tmp_path, saved):
-    torch.save(saved, tmp_path / "a.pth")
+    path = tmp_path / "a.pth"
+    torch.save(saved, path)
     with pytest.raises(ContractError, match="expected a state dict"):
-        load_encoder("resnet50", find_weights("resnet50", str(tmp_path / "a.pth")), 64)
+        load_encoder("resnet50", find_weights("resnet50", str(named(path))), 64)
 
 
 def test_unknown_weights_are_answered_with_the_legal_names():
