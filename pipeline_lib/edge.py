@@ -16,7 +16,7 @@ from pathlib import Path
 
 import click
 
-from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.problems import ContractError, lacks_memory
 from pipeline_lib.settings.strict import SettingsError
 
 MISTAKE, FAULT = 2, 1
@@ -82,7 +82,7 @@ def explained(error: Exception) -> tuple[str, int]:
         return str(error), MISTAKE
     if isinstance(error, OSError) and error.errno in DISK:
         return f"{error.filename or os.getcwd()}: {DISK[error.errno]}.", MISTAKE
-    if _lacks_memory(error):
+    if lacks_memory(error) or isinstance(error.__cause__, BrokenProcessPool):
         said = str(error) or type(error).__name__
         return (
             f"memory is used up ({said}). Close other programs, or lower batch_size and the sizes "
@@ -94,14 +94,6 @@ def explained(error: Exception) -> tuple[str, int]:
         f"{_place(error)}. {TRACEBACK} or {VARIABLE}=1 shows more; please report it.",
         FAULT,
     )
-
-
-def _lacks_memory(error: Exception) -> bool:
-    words = ("out of memory", "can't allocate memory", "not enough memory")
-    text = str(error).lower()
-    killed = isinstance(error.__cause__, BrokenProcessPool)
-    torch_says = isinstance(error, RuntimeError) and any(word in text for word in words)
-    return isinstance(error, MemoryError) or torch_says or killed
 
 
 def _place(error: Exception) -> str:

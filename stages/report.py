@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.contract.reports import DECIMALS, rounded_p
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.page.gallery import galleries
@@ -28,7 +29,9 @@ def main() -> None:
         text = json.dumps(headline(results.summary), indent=1) + "\n"
         (folder / "summary.json").write_text(text, encoding="utf-8")
         for name, frame in results.frames.items():
-            frame.round(4).to_csv(folder / f"{name}.csv", index=False)
+            tests = {key: frame[key].map(rounded_p) for key in ("p", "holm") if key in frame}
+            written = frame.round(DECIMALS).assign(**tests)
+            written.to_csv(folder / f"{name}.csv", index=False)
         for table in results.tables.values():
             for ending, form in FILES.items():
                 (folder / f"tables/{table.name}.{ending}").write_text(form(table), encoding="utf-8")

@@ -37,7 +37,8 @@ def write_study(folder):
     english = {**params["recipes"]["kadar_en"], "seeds": [1, 2], "word_vectors": "latent"}
     params["recipes"] = {**recipes, "kadar_en": english}
     source = {"source": f"data/pairs/{english['pairs']}.parquet"}
-    params["word_vectors"]["latent"] = {**params["word_vectors"]["world_latent"], **source}
+    latent = {**params["word_vectors"]["world_latent"], **source, "dim": 64}
+    params["word_vectors"]["latent"] = latent
     read = {key: english[key] for key in ("pairs", "features", "word_vectors")}
     params["growth"] = {"kadar_en": {"photos": [0.25, 0.5], "seeds": [1], **read}}
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from graph import ROOT
 from ruamel.yaml import YAML
 from shell import python
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
 
 
@@ -42,6 +44,13 @@ def test_a_failure_leaves_what_was_there(tmp_path):
         raise RuntimeError
     assert target.read_text() == "old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_mistake_in_what_is_read_is_no_failure_of_the_disk(tmp_path):
+    """Its message may quote anything, words of a failing disk as well."""
+    for said in ("captions.tsv:3: found 'seats requested and taken'", "a.jpg: [Errno 13] denied"):
+        with pytest.raises(ContractError, match=re.escape(said)), publish(tmp_path / "table.csv"):
+            raise ContractError(said)
 
 
 def test_writing_nothing_is_an_error(tmp_path):

@@ -1,6 +1,6 @@
 """What each data set of a study holds, before a stage has run."""
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TypeVar
@@ -8,7 +8,6 @@ from typing import TypeVar
 import pandas as pd
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import evaluation_images
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
@@ -47,13 +46,11 @@ class Data:
         """Return the languages that a split has captions in."""
         return {language for where, language, _ in self.captions if where == split}
 
-    def identified(self) -> set[str]:
-        """Return the ids of all photos; none where a stage draws them."""
-        return set() if self.images is None else set(self.images["image_id"])
-
-    def evaluated(self) -> set[str]:
-        """Return the ids of the photos outside the split train; none where a stage draws them."""
-        return set() if self.images is None else evaluation_images(self.images)
+    def outside(self, *splits: str) -> set[str]:
+        """Return the ids of the photos outside some splits; none where a stage draws them."""
+        if self.images is None:
+            return set()
+        return set(self.images.loc[~self.images["split"].isin(splits), "image_id"])
 
     def annotations(self, split: str, language: str) -> list[str]:
         """Return the kinds of captions that a split has in a language."""
@@ -84,7 +81,7 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
                 found[name] = _counted(READERS[dataset.reader](Path(dataset.raw), name, **options))
             except ContractError as error:
                 problems.append(f"datasets.{name}: {error}")
-    return {**found, **dict(_translated(settings, found))}
+    return {**found, **_translated(settings, found)}
 
 
 def is_drawn(settings: Settings, path: str) -> bool:
@@ -118,14 +115,17 @@ def _counted(corpus: Corpus) -> Data:
     return Data(kinds.size().to_dict(), captioned, photos, corpus.images)
 
 
-def _translated(settings: Settings, found: dict[str, Data]) -> Iterator[tuple[str, Data]]:
-    for name, chosen in settings.translations.items():
-        if data := found.get(chosen.dataset):
-            captions, captioned = (
-                found_of | _machine(found_of, chosen)
-                for found_of in (data.captions, data.captioned)
-            )
-            yield name, Data(captions, captioned, data.photos, data.images)
+def _translated(settings: Settings, found: Mapping[str, Data]) -> dict[str, Data]:
+    """Return the translated data sets; one may add to another."""
+    known, waiting = dict(found), dict(settings.translations)
+    while ready := {n: chosen for n, chosen in waiting.items() if chosen.dataset in known}:
+        for name, chosen in ready.items():
+            data = known[chosen.dataset]
+            captions = data.captions | _machine(data.captions, chosen)
+            captioned = data.captioned | _machine(data.captioned, chosen)
+            known[name] = Data(captions, captioned, data.photos, data.images)
+            del waiting[name]
+    return {name: known[name] for name in settings.translations if name in known}
 
 
 def _machine(found: dict[Kind, T], chosen: Translation) -> dict[Kind, T]:

@@ -1,10 +1,17 @@
 """What a recipe learns from, by way of other models, too, shows no photo that it is tested on."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+
+import numpy as np
 
 from pipeline_lib.checks.data import Data
+from pipeline_lib.corpora.selection import half_of
+from pipeline_lib.settings.corpora import Annotation, PairSet
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
+
+TRAIN, VAL = "train", "val"
 
 
 def leaks(
@@ -13,12 +20,17 @@ def leaks(
     """Yield which photos a recipe is tested on that it, or a model that it builds upon, learns.
 
     Data sets share photos: what trains by one split may have seen photos that another tests on.
+    Weights may be chosen by photos that are validated on, and by none that are tested on.
     """
     for name, recipe in recipes.items():
-        tested = data[recipe.dataset].evaluated() if recipe.dataset in data else set()
-        for teacher, said in _builds_upon(settings, recipes, name).items() if tested else ():
-            for pairs in settings.pair_sets(recipes[teacher].pairs):
-                shared = tested & _learnt(settings, data, pairs)
+        if recipe.dataset not in data:
+            continue
+        own = data[recipe.dataset]
+        forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)}
+        for teacher, said in _builds_upon(settings, recipes, name).items():
+            for pairs, splits in _pair_sets(settings, recipes[teacher]):
+                shown = _shown(settings, data, pairs)
+                shared = set().union(*(shown[split] & forbidden[split] for split in splits))
                 if shared:
                     yield (
                         f"recipes.{name}: {said} {pairs}, which shows {len(shared)} photos (first: "
@@ -43,14 +55,45 @@ def _builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -
     return found
 
 
-def _learnt(settings: Settings, data: Mapping[str, Data], pairs: str) -> set[str]:
-    """Return the photos that a pair set shows, but for its ``plus``; none where data is unknown."""
+def _pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the pair sets that a recipe and its word vectors learn from, and which splits."""
+    for pairs in settings.pair_sets(recipe.pairs):
+        yield pairs, (TRAIN, VAL)
+    vectors = settings.word_vectors.get(recipe.word_vectors)
+    source = PurePath(vectors.source) if vectors else PurePath()
+    if source.parent == PurePath("data/pairs"):
+        for pairs in settings.pair_sets(source.stem):
+            yield pairs, (TRAIN,)
+
+
+def _shown(settings: Settings, data: Mapping[str, Data], pairs: str) -> dict[str, set[str]]:
+    """Return the photos of a pair set by split, but for its ``plus``; none where data is unknown.
+
+    Of pseudopairs, those of the captions that are lent, too.
+    """
     borrowed = settings.pseudopairs.get(pairs)
-    chosen = settings.pairs[borrowed.images_of.pairs if borrowed else pairs]
-    languages = [borrowed.images_of.language] if borrowed else chosen.captions
+    if borrowed is None:
+        return _selected(settings, data, settings.pairs[pairs])
+    sides = (borrowed.images_of, borrowed.captions_of)
+    selected = [_selected(settings, data, settings.pairs[side.pairs]) for side in sides]
+    return {TRAIN: set().union(*(each[TRAIN] for each in selected)), VAL: set()}
+
+
+def _selected(settings: Settings, data: Mapping[str, Data], chosen: PairSet) -> dict[str, set[str]]:
+    """Return what corpora.selection.select takes, but for ``per_image``: the photos by split."""
     own, excluded = data.get(chosen.dataset), data.get(chosen.exclude_images)
     if own is None or (excluded is None and chosen.exclude_images in settings.datasets):
-        return set()
-    kinds = [(language, kind) for language in languages for kind in chosen.captions[language]]
-    shown = set().union(*(own.captioned.get(("train", *kind), ()) for kind in kinds))
-    return shown - (excluded.identified() if excluded else set())
+        return {TRAIN: set(), VAL: set()}
+    left_out = excluded.outside() if excluded else set()
+    every = set().union(*(ids for (split, *_), ids in own.captioned.items() if split == TRAIN))
+    half = half_of(np.array(sorted(every), object), chosen.images, settings.selection_seed)
+    train = _of_kinds(own, TRAIN, chosen.captions) & {*half}
+    return {
+        TRAIN: train - left_out,
+        VAL: _of_kinds(own, VAL, chosen.validation_kinds) - left_out,
+    }
+
+
+def _of_kinds(data: Data, split: str, kinds: Mapping[str, list[Annotation]]) -> set[str]:
+    asked = [(split, language, kind) for language, own in kinds.items() for kind in own]
+    return set().union(*(data.captioned.get(kind, ()) for kind in asked))

@@ -55,9 +55,12 @@ class _Check:
 
     def splits(self) -> Iterator[str]:
         """Splits that training and evaluation need, with two photos to tell apart."""
-        for name in sorted({chosen.dataset for chosen in self.settings.pairs.values()}):
+        sets = self.settings.pairs.values()
+        validated = {chosen.dataset for chosen in sets if chosen.validation_kinds}
+        for name in sorted({chosen.dataset for chosen in sets}):
             photos = self.data[name].photos if name in self.data else {}
-            for split in ("train", "val") if photos else ():
+            asked = ("train", "val") if name in validated else ("train",)
+            for split in asked if photos else ():
                 if photos.get(split, 0) < 2:
                     yield (
                         f"datasets.{name}: expected 2 photos or more in the split {split}, found "
@@ -91,8 +94,11 @@ class _Check:
                 there = data.annotations("train", language)
                 for kind in set(kinds) - set(there):
                     yield _lacking(where, kind, "train", chosen.dataset, there)
+            for language, kinds in chosen.validation_kinds.items() if data else ():
                 there = data.annotations("val", language)
                 if not set(kinds) & set(there):
+                    key = "captions" if chosen.validation == "same" else "validation"
+                    where = f"pairs.{name}.{key}.{language}"
                     yield _lacking(where, " or ".join(kinds), "val", chosen.dataset, there)
 
     def translators(self) -> Iterator[str]:
@@ -168,8 +174,8 @@ class _Check:
 
     def _photos(self, dataset: str) -> set[str] | None:
         """Return the ids of a data set's photos, a name for all that are drawn; None if unknown."""
-        chosen = self.settings.translations.get(dataset)
-        dataset = chosen.dataset if chosen else dataset
+        while dataset in self.settings.translations:
+            dataset = self.settings.translations[dataset].dataset
         data = self.data.get(dataset)
         if data is None:
             return None

@@ -36,7 +36,7 @@ PUBLISHED = "source,table,row,run_by,quoted_from,needs,recipe,language,task,metr
 )  # fmt: skip
 @click.option(
     "--from", "door", type=click.Choice([*DOORS]), default="table", show_default=True,
-    help="What the captions are: a table of your own, or a corpus in its own layout.",
+    help="What the captions are: your own table, or a corpus as docs/studies.md lays it out.",
 )  # fmt: skip
 @click.option(
     "--language", "languages", multiple=True, metavar="CODE",

@@ -23,6 +23,13 @@ def raise_problems(where: object, problems: Iterable[str]) -> None:
         raise ContractError(f"{where}: {len(problems)} problem(s)\n{listed}")
 
 
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error says that memory is used up, as Python or as PyTorch says it."""
+    words = ("out of memory", "can't allocate memory", "not enough memory")
+    torch_says = isinstance(error, RuntimeError) and any(w in str(error).lower() for w in words)
+    return isinstance(error, MemoryError) or torch_says
+
+
 @cache
 def warn(sentence: str) -> None:
     """Say on stderr, once, what is suspicious, and may be meant: the work goes on."""

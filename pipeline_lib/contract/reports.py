@@ -54,9 +54,20 @@ def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
     return history.loc[scores.idxmax() if HIGHER_IS_BETTER[select_by] else scores.idxmin()]
 
 
+def rounded_p(p: float) -> float:
+    """Return a p-value as it is written: one that rounds to 0 with two digits of its own.
+
+    Corrections multiply it: 0 would stay 0.
+    """
+    return round(p, DECIMALS) or float(f"{p:.1e}")
+
+
 def _rounded(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _rounded(item) for key, item in value.items()}
+        return {
+            key: rounded_p(item) if key == "p" and item is not None else _rounded(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [_rounded(item) for item in value]
     return round(value, DECIMALS) if isinstance(value, float) else value

@@ -44,7 +44,8 @@ def select(
         ContractError: Lists the languages and kinds that have no training caption.
     """
     asked = _asked(kinds)
-    of_half = _training_images(captions, images, seed)
+    training = captions.loc[captions["split"] == "train", "image_id"].unique().to_numpy(object)
+    of_half = half_of(training, images, seed)
     captions = captions[~captions["image_id"].isin(excluded)]
     wanted = captions[_kind(captions).isin(asked)]
     train = wanted["split"] == "train"
@@ -75,8 +76,8 @@ def shuffled(ids: np.ndarray, seed: int) -> np.ndarray:
     return ids[np.argsort(_hashes(ids, seed))]
 
 
-def _training_images(captions: pd.DataFrame, images: str, seed: int) -> np.ndarray:
-    ids = captions.loc[captions["split"] == "train", "image_id"].unique().to_numpy(object)
+def half_of(ids: np.ndarray, images: str, seed: int) -> np.ndarray:
+    """Return the training images that :func:`select` takes ``images`` of, in no order."""
     drawn, middle = shuffled(ids, seed), len(ids) // 2
     return {"all": ids, "first_half": drawn[:middle], "second_half": drawn[middle:]}[images]
 

@@ -9,6 +9,7 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.tables import pairs_of_seed
 from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
 from pipeline_lib.evaluation.retrieval.ranking import Scores
 from pipeline_lib.evaluation.retrieval.scores import SCORES
@@ -61,12 +62,19 @@ class Evaluated:
         }
 
     @cached_property
-    def training_words(self) -> dict[str, Counter[str]]:
-        """How often each word occurs in the training captions, by language."""
+    def training_words(self) -> dict[int, dict[str, Counter[str]]]:
+        """How often each word occurs in a seed's training captions, by seed and language."""
         return {
-            language: Counter(chain.from_iterable(sentences))
-            for language, sentences in training_sentences(self.pairs).items()
+            seed: {
+                language: Counter(chain.from_iterable(sentences))
+                for language, sentences in training_sentences(self.pairs_of(seed)).items()
+            }
+            for seed in self.embeddings
         }
+
+    def pairs_of(self, seed: int) -> pd.DataFrame:
+        """Return the captions of one seed: pseudopairs differ."""
+        return pairs_of_seed(self.pairs, seed)
 
     def words(self, seed: int, language: str) -> Labelled:
         """Return the words of a language's training captions that have a vector, and the vectors.
@@ -74,5 +82,5 @@ class Evaluated:
         A pooled vocabulary has the words of its other languages too, which are left out.
         """
         words, vectors = self.embeddings[seed].words[language]
-        kept = np.array([word in self.training_words[language] for word in words], bool)
+        kept = np.array([word in self.training_words[seed][language] for word in words], bool)
         return words[kept], vectors[kept]

@@ -143,18 +143,17 @@ def sts_report(run: Evaluated) -> Report:
     if not run.scored:
         return {"reason": "no scored set is in one of the recipe's languages"}
     languages = {name: run.settings.sts.sets[name].language for name in run.scored}
-    training = run.pairs[run.pairs["split"] == "train"]
-    overlaps = {
-        name: overlapping(pairs, training.loc[training["language"] == languages[name], "text"])
-        for name, pairs in run.scored.items()
-    }
 
     def score(seed: int, name: str) -> Report:
         pairs, language = run.scored[name], languages[name]
+        learnt = run.pairs_of(seed)
+        learnt = learnt[(learnt["split"] == "train") & (learnt["language"] == language)]
         vectors = run.embeddings[seed]
         sides = (vectors.sentences_of(pairs[side], language) for side in ("first", "second"))
         gold = pairs["score"].to_numpy()
-        return sts_scores(gold, cosines(*sides), overlaps[name], **run.bootstrap)
+        return sts_scores(
+            gold, cosines(*sides), overlapping(pairs, learnt["text"]), **run.bootstrap
+        )
 
     return {
         "per_seed": _per_seed(run, lambda seed: {name: score(seed, name) for name in languages})
@@ -206,7 +205,7 @@ def probe_report(run: Evaluated) -> Report:
         _, words = run.words(seed, language)
         return {
             "hubness": _hubs(pool, words, run.settings.probes.neighbours),
-            **_recalls_by_kind(run, language, pool),
+            **_recalls_by_kind(run, seed, language, pool),
         }
 
     def probes(seed: int) -> Report:
@@ -249,9 +248,11 @@ def _comparable_pools(run: Evaluated, seed: int) -> dict[str, RankedPool]:
 
 
 def _has_vectors(run: Evaluated, pair: tuple[str, str], words: list[tuple[str, str]]) -> bool:
-    """Return whether a pair of words has vectors on both sides, which all seeds have or none."""
-    seed = min(run.embeddings)
-    return len(gold_pairs(*(run.words(seed, language)[0] for language in pair), words)) > 0
+    """Return whether a pair of words has vectors on both sides, in the models of all seeds."""
+    return all(
+        len(gold_pairs(*(run.words(seed, language)[0] for language in pair), words))
+        for seed in run.embeddings
+    )
 
 
 def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
@@ -279,9 +280,9 @@ def _hubs(pool: RankedPool, words: np.ndarray, neighbours: int) -> Report:
     }
 
 
-def _recalls_by_kind(run: Evaluated, language: str, pool: RankedPool) -> Report:
+def _recalls_by_kind(run: Evaluated, seed: int, language: str, pool: RankedPool) -> Report:
     tokens, settings = list(pool.captions["tokens"]), run.settings.probes
-    rarest = rarest_word_counts(tokens, run.training_words[language])
+    rarest = rarest_word_counts(tokens, run.training_words[seed][language])
     kinds = {
         "caption_length": (np.array([*map(len, tokens)]), settings.caption_length),
         "rarest_word": (rarest, settings.rarest_word),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -74,17 +75,18 @@ class Embedder:
         return self.model.embed_tokens(*tensors, language).float().numpy()
 
     def words(self, sentence: str, language: str) -> dict[str, bool]:
-        """Return the words of a raw sentence, and whether the training captions had them.
+        """Return the words of a raw sentence, and whether the vocabulary has them.
 
-        Tokens without a letter or a number are none.
+        Tokens without a letter or a number are none. Moses writes & as ``&amp;``: words are named
+        as they stand in the sentence.
 
         Raises:
             ContractError: If the model does not know the language.
         """
-        tokens = self._tokenizer(language)(sentence)
-        tokens = [token for token in tokens if any(map(str.isalnum, token))]
-        ids = self.model.vocabulary.word_ids(tokens, language)
-        return dict(zip(tokens, (ids != UNK).tolist(), strict=True))
+        tokens = {token: unescape(token) for token in self._tokenizer(language)(sentence)}
+        tokens = {token: word for token, word in tokens.items() if any(map(str.isalnum, word))}
+        ids = self.model.vocabulary.word_ids([*tokens], language)
+        return dict(zip(tokens.values(), (ids != UNK).tolist(), strict=True))
 
     def embed_images(self, paths: Sequence[Path | str]) -> np.ndarray:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.

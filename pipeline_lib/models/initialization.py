@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.encoders import TextEncoder
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 
@@ -76,7 +77,7 @@ def set_words(
     A pooled table takes a form's vector from the first language that has it.
 
     Raises:
-        ValueError: If the vectors' size is not that of the words.
+        ContractError: If the vectors' size is not that of the words.
     """
     for table in vocabulary.tables:
         weight = sentences.word_table(table.languages[0]).weight
@@ -85,7 +86,7 @@ def set_words(
         for language in table.languages:
             words, matrix = vectors.get(language, ([], np.empty((0, weight.shape[1]))))
             if matrix.shape[1] != weight.shape[1]:
-                raise ValueError(
+                raise ContractError(
                     f"word vectors of {language}: expected word_dim {weight.shape[1]}, found "
                     f"{matrix.shape[1]}. Set word_dim of the recipe to the vectors' size."
                 )

@@ -146,8 +146,6 @@ class Attention(nn.Module):
 
     def __init__(self, dim: int, heads: int) -> None:
         super().__init__()
-        if dim % heads:
-            raise ValueError(f"expected a dim that {heads} heads divide, found {dim}")
         self.heads = heads
         self.queries, self.output = nn.Linear(dim, dim), nn.Linear(dim, dim)
         self.keys, self.values = nn.Linear(dim, dim), nn.Linear(dim, dim)

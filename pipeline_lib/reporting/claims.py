@@ -55,8 +55,9 @@ def claim_table(table: pd.DataFrame) -> Table | None:
     Args:
         table: Of :func:`judged`.
     """
-    counts = table["verdict"].value_counts()
+    counts, claims = table["verdict"].value_counts(), table["name"].nunique()
     found = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
+    found = f"{found} (in {len(table)} comparisons of {claims} claims)"
     header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict"]
     header += ["difference", "p"]
     return Table(

@@ -10,6 +10,9 @@ RECALLS = "sum_of_recalls"
 def training_curves(training: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return one row per recipe and validation, means over the recipe's seeds and languages.
 
+    Of the validations that all seeds have: a curve would end as that of the seed that trained
+    longest.
+
     Args:
         training: History of each recipe, as in its training.csv.
 
@@ -17,7 +20,7 @@ def training_curves(training: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         Columns recipe, update, epoch and sum_of_recalls, in per cent.
     """
     curves = {
-        name: history.assign(**{RECALLS: mean_recall_sum(history)})
+        name: _of_all_seeds(history.assign(**{RECALLS: mean_recall_sum(history)}))
         .groupby("update")[["epoch", RECALLS]]
         .mean()
         for name, history in training.items()
@@ -25,6 +28,11 @@ def training_curves(training: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if not curves:
         return pd.DataFrame(columns=["recipe", "update", "epoch", RECALLS])
     return pd.concat(curves, names=["recipe"]).reset_index()
+
+
+def _of_all_seeds(history: pd.DataFrame) -> pd.DataFrame:
+    have = history.groupby("update")["seed"].transform("nunique")
+    return history[have == history["seed"].nunique()]
 
 
 def mean_recall_sum(history: pd.DataFrame) -> pd.Series:

@@ -27,7 +27,7 @@ from pipeline_lib.evaluation.seed_noise import (
     two_sided_p,
 )
 from pipeline_lib.evaluation.significance import bootstrap_interval, holm
-from pipeline_lib.reporting.figures import KEY
+from pipeline_lib.reporting.figures import KEY, tested_alike
 from pipeline_lib.settings.claims import MEASURES
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe
@@ -37,6 +37,7 @@ Pool = tuple[str, str]
 """A language, and the digest of its images and captions that query."""
 
 ONE_SEED = "one seed: not tested"
+OTHER_QUERIES = "other queries: not tested"
 
 
 class Asked(NamedTuple):
@@ -196,11 +197,13 @@ def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> s
     if min(row.seeds for row in rows) < 2:
         return ONE_SEED
     if not asked.is_sum:
-        return "no interval: not tested" if np.isnan([row.low for row in rows]).any() else ""
+        if np.isnan([row.low for row in rows]).any():
+            return "no interval: not tested"
+        return "" if tested_alike([row.queries for row in rows]) else OTHER_QUERIES
     pools = [measured.pool(name, asked.item) for name in (asked.recipe, asked.baseline)]
     if None in pools:
         return "seeds not stored: not tested"
-    return "" if pools[0] == pools[1] else "other queries: not tested"
+    return "" if pools[0] == pools[1] else OTHER_QUERIES
 
 
 def _tests_of_sums(

@@ -16,6 +16,7 @@ from pipeline_lib.reporting.figures import (
     RECALLS,
     TRANSLATED,
     retrieval_figures,
+    tested_alike,
 )
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import Table, mean_cell, number
@@ -87,7 +88,7 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
         yield _mixed_table(by_task[MIXED])
     yield _hub_table(probes)
     yield _kind_table(probes, best)
-    for task in by_task.keys() - {*_TASKS, "retrieval", MIXED, ONE_CAPTION, "probes"}:
+    for task in sorted(by_task.keys() - {*_TASKS, "retrieval", MIXED, ONE_CAPTION, "probes"}):
         yield _plain_table(str(task), by_task[task])
 
 
@@ -239,7 +240,11 @@ def _kind_table(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Table
 def _plain_table(task: str, figures: pd.DataFrame) -> Table | None:
     """Return the figures of a task that has no table of its own."""
     names = figures[["variant", "metric"]].drop_duplicates().itertuples(index=False)
-    columns = [Column(f"{variant} {metric}".strip(), variant, metric) for variant, metric in names]
+    columns = [
+        # Which of them is better the greater it is, nobody said.
+        Column(f"{variant} {metric}".strip(), variant, metric, ranked=False)
+        for variant, metric in names
+    ]
     return _table(task, task.replace("_", " "), ["recipe", "item"], columns, figures)
 
 
@@ -310,28 +315,25 @@ def _greatest(entries: Sequence[tuple[str, str]], cells: Sequence[_Cell | None])
         if cell is not None:
             compared[cell.dataset, item].append((row, cell))
     for scores in compared.values():
-        alike = _tested_alike(scores)
+        alike = _of_same_photos(scores)
         if len(alike) > 1:
             greatest = max(cell.value for _, cell in alike)
             yield from (row for row, cell in alike if cell.value == greatest)
 
 
-def _tested_alike(scores: Sequence[tuple[int, _Cell]]) -> list[tuple[int, _Cell]]:
+def _of_same_photos(scores: Sequence[tuple[int, _Cell]]) -> list[tuple[int, _Cell]]:
     """Return those that can be compared; none if they are of other words or pairs.
 
-    One that is of less than half as many as another is of other photos. What training captions
-    leave to be tested may differ by a tenth.
+    One that is of less than half as many as another is of other photos.
     """
     tested = np.nan_to_num([cell.queries for _, cell in scores])
     kept = tested >= tested.max() / 2
-    if tested[kept].min() < 0.9 * tested.max():
+    if not tested_alike(tested[kept]):
         return []
     return [entry for entry, keep in zip(scores, kept, strict=True) if keep]
 
 
 def _bin(label: str) -> str:
-    """Return a bin of probes.recalls_by_bin as it is read; its outer ones are open."""
-    low, dash, high = label.partition("-")
-    if not dash or (low and high):
-        return label.replace("-", "–")
-    return f"≤ {high}" if high else f"≥ {low}"
+    """Return a bin of probes.recalls_by_bin as it is read; its highest is open."""
+    low, _, high = label.partition("-")
+    return label.replace("-", "–") if high or low == label else f"≥ {low}"

@@ -149,6 +149,15 @@ def _figure(seeds: Sequence[dict], key: str, found: list[float]) -> dict[str, fl
     }
 
 
+def tested_alike(queries: Sequence[float]) -> bool:
+    """Return whether figures of so many queries each can be compared: of a tenth less at most.
+
+    What training captions leave to be tested, unseen words and pairs, may differ by that.
+    """
+    tested = np.nan_to_num(queries)
+    return bool(tested.min() >= 0.9 * tested.max())
+
+
 def retrieval_figures(table: pd.DataFrame) -> pd.DataFrame:
     """Return the figures of image-text retrieval in whole pools."""
     return table[(table["task"] == "retrieval") & table["variant"].isin(["", *DIRECTIONS])]

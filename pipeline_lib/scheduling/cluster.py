@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -159,10 +159,15 @@ def _connect(ray: ModuleType, asked: Asked) -> None:
     try:
         _init(ray, asked.address, options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0]
+        if asked.address == LOCAL:
+            raise ContractError(
+                f"{ADDRESS}: Ray does not start on this machine ({said}). Try again when it is "
+                f"less busy, or unset {ADDRESS}"
+            ) from error
         raise ContractError(
-            f"{ADDRESS}: expected a cluster of Ray at {asked.address!r}, found none "
-            f"({str(error).splitlines()[0]}). Start it: ray start --head, and on the other "
-            "nodes ray start --address HOST:6379"
+            f"{ADDRESS}: expected a cluster of Ray at {asked.address!r}, found none ({said}). "
+            "Start it: ray start --head, and on the other nodes ray start --address HOST:6379"
         ) from error
 
 
@@ -181,7 +186,8 @@ def _init(ray: ModuleType, address: str, options: dict[str, object]) -> None:
             if _TOO_SLOW not in str(error):
                 raise
             for process in _children() - others:  # which Ray leaves until this process ends
-                os.kill(process, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
     raise RuntimeError(f"the machine is too busy: Ray has not started in {_STARTS} half minutes")
 
 

@@ -74,8 +74,11 @@ class Mixed(Strict):
 
     def problems(self) -> Iterator[str]:
         """Yield what the keys contradict."""
-        if self.aligns_words and not (self.fits_maps and self.lexicon != NONE):
-            yield "alignment_every_updates: needs orthogonal_map: true and a lexicon"
+        if self.aligns_words and not self.fits_maps:
+            yield "alignment_every_updates: needs orthogonal_map: true"
+        fitted = self.fits_maps and self.initial == NONE and len(self.languages) > 1
+        if self.lexicon == NONE and (fitted or self.aligns_words):
+            yield "lexicon: orthogonal_map needs one, which the maps are fitted to"
 
 
 class TwoBranch(Strict):

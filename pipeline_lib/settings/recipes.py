@@ -43,7 +43,8 @@ class Recipe(Architecture):
         loss: Entry of settings.losses.LOSSES, whose keys it has.
         initialization: Of all weights but the words: ``xavier`` (recurrent layer as PyTorch's own)
             or ``normal`` (deviation .01; recurrent matrices orthogonal).
-        batch_size: Captions, pairs or tuples of captions per update; images for two branches.
+        batch_size: Captions, pairs or tuples of captions per update; images for ``two_branch`` and
+            ``multiview``.
         optimizer: Entry of settings.optimization.OPTIMIZERS, whose keys it has.
         schedule: Entry of settings.optimization.SCHEDULES, whose keys it has.
         learning_rate: The optimizer's; the schedule changes it.
@@ -51,8 +52,9 @@ class Recipe(Architecture):
         validate_every_updates: Updates between two validations, or ``epoch``.
         select_by: Score of the best weights: ``recall_sum``, or ``mean_rank`` (lower is better).
         patience_validations: Stop after so many validations without a new best.
-        max_epochs: Stop after so many times the updates of one pass over all captions; a two-branch
-            recipe's batches hold images, and pass over the captions of its largest language.
+        max_epochs: Stop after so many times the updates of one pass over all captions; over those
+            of its largest language in ``two_branch``, over the photos with features in
+            ``multiview``, whose batches hold images.
     """
 
     learns_lexicon: ClassVar[bool] = False

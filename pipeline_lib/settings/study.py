@@ -245,8 +245,12 @@ class Settings(Strict):
         for name, chosen in self.pseudopairs.items():
             where = f"pseudopairs.{name}"
             yield from unknown(f"{where}.teacher", [chosen.teacher], self.recipes)
-            sides = [chosen.images_of.pairs, chosen.captions_of.pairs]
-            yield from unknown(f"{where}: pairs", sides, self.pairs)
+            for key in ("images_of", "captions_of"):
+                side = getattr(chosen, key)
+                yield from unknown(f"{where}.{key}.pairs", [side.pairs], self.pairs)
+                if side.pairs in self.pairs:
+                    spoken = self.pairs[side.pairs].captions
+                    yield from unknown(f"{where}.{key}.language", [side.language], spoken)
             yield from unknown(f"{where}.plus", [chosen.plus], [NONE, *self.pairs])
             others = [NONE, *self.pseudopairs]
             yield from unknown(f"{where}.compare_with", [chosen.compare_with], others)
@@ -372,6 +376,7 @@ class Settings(Strict):
             yield from unknown(f"{where}.{key}", [getattr(recipe, key)], known)
         yield from unknown(f"{where}.languages", recipe.languages, self.pools)
         yield from (f"{where}.{problem}" for problem in contradictions(recipe))
+        yield from self._word_problems(where, recipe)
         borrowed = self.pseudopairs.get(recipe.pairs)
         if borrowed and not {*recipe.seeds} <= {*borrowed.seeds}:
             yield (
@@ -381,6 +386,22 @@ class Settings(Strict):
         yield from self._continuation_problems(where, recipe)
         if recipe.batch_size == 1:
             yield f"{where}.batch_size: expected 2 or more: one has no wrong candidate to beat"
+
+    def _word_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Sizes of words, and languages of a lexicon, that are not the recipe's."""
+        size = getattr(self.word_vectors.get(recipe.word_vectors), "dim", recipe.word_dim)
+        if recipe.word_dim != size:
+            yield (
+                f"{where}.word_dim: expected {size}, as {recipe.word_vectors} has, "
+                f"found {recipe.word_dim}"
+            )
+        lexicon = self.lexicons.get(recipe.lexicon)
+        fits = getattr(recipe, "fits_maps", False)
+        if lexicon and fits and {*lexicon.languages} != {*recipe.languages}:
+            yield (
+                f"{where}.lexicon: {recipe.lexicon} translates {' and '.join(lexicon.languages)}, "
+                f"the recipe has {', '.join(recipe.languages)}"
+            )
 
     def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """A continued recipe reads by the vocabulary of the one that it continues."""

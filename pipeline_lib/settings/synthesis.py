@@ -2,7 +2,8 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from pipeline_lib.settings.corpora import Annotation
 from pipeline_lib.settings.strict import Count, Language, Name, Precision, Rate, Seed, Strict
@@ -80,6 +81,14 @@ class TransformerRecipe(TranslatorRecipe):
     dim: Count
     feed_forward: Count
     heads: Count
+
+    @field_validator("heads")
+    @classmethod
+    def _divide(cls, heads: int, other: ValidationInfo) -> int:
+        dim = other.data.get("dim", heads)
+        if dim % heads:
+            raise PydanticCustomError("heads", "a number that divides dim, {dim}", {"dim": dim})
+        return heads
 
 
 class AttentionGRURecipe(TranslatorRecipe):

@@ -59,8 +59,8 @@ def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, w
     Raises:
         ContractError: Names the splits and the first images.
     """
-    test = set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
-    raise_problems(where, _overlaps(seen, {TRAIN: evaluation_images(images), VAL: test}))
+    forbidden = {TRAIN: evaluation_images(images), VAL: _test_images(images)}
+    raise_problems(where, _overlaps(seen, forbidden))
 
 
 def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
@@ -70,14 +70,20 @@ def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
         pairs: Of one recipe, which may join several data sets with splits of their own.
         images: Of the data set that it is validated and tested on.
     """
-    learnt = set(images_seen(pairs)[TRAIN])
-    shared = sorted(learnt & evaluation_images(images) | _of_two_splits(pairs))
+    seen = {split: set(ids) for split, ids in images_seen(pairs).items()}
+    learnt = seen[TRAIN] & evaluation_images(images) | _of_two_splits(pairs)
+    shared = sorted(learnt | seen[VAL] & _test_images(images))
     if shared:
         first = ", ".join(shared[:_SHOWN])
         yield (
-            f"expected no training pair that shows a validation or test image, found {len(shared)} "
-            f"such images (first: {first}). Name pairs of the recipe's own split"
+            "expected no training pair that shows a validation or test image, and no validation "
+            f"pair that shows a test image; found {len(shared)} such images (first: {first}). Name "
+            "pairs of the recipe's own split"
         )
+
+
+def _test_images(images: pd.DataFrame) -> set[str]:
+    return set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
 
 
 def _of_two_splits(pairs: pd.DataFrame) -> set[str]:

@@ -23,7 +23,9 @@ class Subwords:
     def train(cls, sentences: Iterable[str], size: int) -> "Subwords":
         """Learn ``size`` subwords, specials included, from training sentences of all languages.
 
-        Text is taken as it is (the captions are in NFC), so that decoding gives back the sentence.
+        Text is taken as it is (the captions are in NFC), so that decoding gives back the sentence,
+        but for runs of spaces and for characters that training sentences lack. SentencePiece skips
+        sentences of more than 4,192 bytes.
 
         Raises:
             ContractError: The sentences cannot be cut into so many subwords.

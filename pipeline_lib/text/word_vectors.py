@@ -1,6 +1,7 @@
 """Word vectors: read from files, or trained by fastText on the captions of a pair set."""
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib.metadata import version
@@ -131,6 +132,14 @@ def _header(name: str, line: bytes) -> tuple[int, int]:
     return int(fields[0]), int(fields[1])
 
 
+def _composed(key: bytes) -> bytes:
+    """Return a word with its accents composed (NFC), as captions are, if it is UTF-8."""
+    try:
+        return unicodedata.normalize("NFC", key.decode()).encode()
+    except UnicodeDecodeError:
+        return key
+
+
 def _read_lines(
     lines: Iterable[bytes], wanted: Mapping[bytes, str], dim: int
 ) -> tuple[dict[str, np.ndarray], list[str], int]:
@@ -140,7 +149,7 @@ def _read_lines(
     number = 1
     for number, line in enumerate(lines, start=2):
         key, _, numbers = line.rstrip(b" \r\n").partition(b" ")
-        word = wanted.get(key)
+        word = wanted.get(key if key.isascii() else _composed(key))
         try:
             if word is not None or numbers.count(b" ") != dim - 1:
                 vector = _parse(numbers, dim)

@@ -6,6 +6,7 @@ from zipfile import ZipFile
 
 import torch
 
+from pipeline_lib.contract.problems import lacks_memory
 from pipeline_lib.publishing import publish
 
 
@@ -21,6 +22,10 @@ def load_checkpoint(path: Path, device: torch.device) -> dict[str, object] | Non
     Returns:
         The state, or None where the run begins anew: there is no checkpoint, or it is damaged,
         which a line on stderr says.
+
+    Raises:
+        OSError: It cannot be read.
+        RuntimeError: There is no memory for it, as PyTorch says it (or MemoryError).
     """
     if not path.is_file():
         return None
@@ -29,9 +34,8 @@ def load_checkpoint(path: Path, device: torch.device) -> dict[str, object] | Non
             whole = archive.testzip() is None
         if whole:
             return torch.load(path, map_location=device, weights_only=True)
-    except MemoryError:
-        raise
-    except Exception:  # what a wrong byte leads to, in zipfile or torch: no list names all
-        pass
+    except Exception as error:  # what a wrong byte leads to, in zipfile or torch: no list names all
+        if lacks_memory(error) or (isinstance(error, OSError) and error.errno):
+            raise  # of a whole file: it would be written over
     print(f"{path}: the checkpoint is damaged: the run begins anew", file=sys.stderr)
     return None

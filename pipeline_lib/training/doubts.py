@@ -7,6 +7,7 @@ import numpy as np
 
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
 
@@ -75,8 +76,8 @@ def _absent(history: History, recipe: Recipe) -> Iterator[str]:
     share = getattr(recipe, "caption_caption_probability", 0)
     if share and not any(np.isfinite(row.get("loss_caption_caption", np.nan)) for row in history):
         bound = recipe.caption_caption_below_loss
-        yield (
-            f"caption-caption updates never began: they wait for a loss below {bound}, or no image "
-            "has captions in two languages. Raise caption_caption_below_loss, or set "
-            "caption_caption_probability: 0"
-        )
+        why, mend = "no image has captions in two languages", "Set caption_caption_probability: 0"
+        if bound != NONE:
+            why = f"they wait for a loss below {bound}, or {why}"
+            mend = f"Raise caption_caption_below_loss, or s{mend[1:]}"
+        yield f"caption-caption updates never began: {why}. {mend}"

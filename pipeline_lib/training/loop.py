@@ -250,6 +250,7 @@ def _mean(losses: list[Tensor], column: str) -> float:
     mean = float(ranks.total(torch.stack(losses).mean()))
     if not np.isfinite(mean) and ranks.is_first():  # once for all: the others end with it
         raise FloatingPointError(
-            f"{column} is {mean}: lower learning_rate or clip_norm, or use precision f32"
+            f"{column} is {mean}: lower learning_rate, lower or set clip_norm, and train in f32 "
+            "where precision is bf16"
         )
     return round(mean, 6)

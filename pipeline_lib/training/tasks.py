@@ -67,7 +67,7 @@ class Objective:
         choose: From a random generator, the number of the update (from 0) and the history so far
             to the index of the task to train.
         updates_per_epoch: Updates that pass once over all captions (of the language with the most,
-            where a batch holds images).
+            in two branches; over all photos with features, in ``multiview``).
         updates_before: Updates of pre-training, before the first epoch.
         after_update: Called with the model, the number of updates done and the state.
     """

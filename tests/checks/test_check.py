@@ -127,6 +127,23 @@ PROBLEMS = {
         "extractors.mine_lite0.weights: expected a file named after the first 8 digits of its "
         "SHA-256, such as resnet50-0676ba61.pth, found weights/mine.pth",
     ),
+    "validation of a kind that there is not": (
+        lambda: change("pairs", "mine", "validation", to={"de": ["machine"]}),
+        "pairs.mine.validation.de: mine has none of the kind machine in the split val",
+    ),
+    "pseudopairs in a language that the pair set has not": (
+        lambda: change("pseudopairs", "borrowed", to={
+            "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
+            "images_of": {"pairs": "mine", "language": "fr", "facts": "data/facts/none.jsonl"},
+            "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
+            "plus": "none", "compare_with": "none",
+        }),
+        "pseudopairs.borrowed.images_of.language: nothing is called 'fr'",
+    ),
+    "words of another size than their vectors": (
+        lambda: change("recipes", "mine", "word_dim", to=77),
+        "recipes.mine.word_dim: expected ",
+    ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),
         "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",
@@ -200,6 +217,29 @@ def test_what_a_world_will_hold_is_what_it_holds(monkeypatch):
             captions = read_captions(path)
             counts = captions.groupby(["split", "language", "annotation"]).size().to_dict()
             assert {k: known[name].captions.get(k) for k in counts} == counts
+
+
+def test_translations_may_add_to_translations(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    settings = load_settings()
+    further = settings.translations["world_machine"].model_copy(update={"dataset": "world_machine"})
+    translations = settings.translations | {"world_again": further}
+    recipe = settings.recipes["mlmme_machine"] | {"dataset": "world_again"}
+    changed = settings.model_copy(
+        update={
+            "translations": dict(reversed(translations.items())),
+            "recipes": settings.recipes | {"mlmme_machine": recipe},
+        }
+    )
+    assert "world_again" in known_data(changed, [], [])
+    assert check_study(changed).problems == []
+
+
+def test_a_pair_set_that_validates_nothing_needs_no_photos_for_it(mine):
+    rewrite(*((f"{n}\tval", f"{n}\ttest") for n in own_study.NAMES[30:35]))
+    assert "expected 2 photos or more in the split val, found 0" in check().output
+    change("pairs", "mine", "validation", to={})
+    assert "in the split val" not in check().output
 
 
 @pytest.mark.parametrize("folder", [ROOT, *sorted((ROOT / "studies").glob("*/params.yaml"))])

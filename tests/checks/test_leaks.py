@@ -1,11 +1,14 @@
 """No recipe is tested on photos that it, or a model that it builds upon, learnt."""
 
+import numpy as np
 import pandas as pd
 import pytest
 from graph import ROOT
 
 from pipeline_lib.checks.data import Data
 from pipeline_lib.checks.leaks import leaks
+from pipeline_lib.corpora.selection import half_of
+from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.study import load_settings
 
 KINDS = [("en", "caption"), ("de", "caption"), ("en", "translation"), ("de", "translation")]
@@ -74,7 +77,7 @@ def test_a_model_that_a_recipe_starts_from_counts(study):
     assert (
         "multi30k_split_c2c, whose weights it starts from, learnt from " in found["recipes.vse_de"]
     )
-    assert "shows 1 photos (first: c)" in found["recipes.vse_de"]
+    assert "shows 2 photos (first: c)" in found["recipes.vse_de"]  # and is validated on d
 
 
 def test_a_teacher_and_what_it_builds_upon_count(study):
@@ -87,6 +90,41 @@ def test_a_teacher_and_what_it_builds_upon_count(study):
         "multi30k_split_c2c, which chose the captions of pseudo, learnt from"
         in (found["recipes.half_pseudo"])
     )
+
+
+def test_photos_of_lent_captions_count(study):
+    lent = {"pseudo": {"captions_of": Side(pairs="flickr8k_de", language="de", facts="none")}}
+    other = {"flickr8k_de": {"dataset": "multi30k"}}
+    found = study(pseudopairs=lent, pairs=other)
+    assert "it learns from pseudo, which shows 2 photos" in found["recipes.half_pseudo"]
+
+
+def test_weights_may_be_chosen_by_no_photo_that_is_tested_on(study):
+    chosen = {"flickr8k_en": {"dataset": "photos_of_multi30k", "exclude_images": "none"}}
+    known = KNOWN | {"photos_of_multi30k": data(train="a", val="d", test="b")}
+    assert "shows 1 photos (first: d)" in study(known, pairs=chosen)["recipes.vse_en"]
+    known["photos_of_multi30k"] = data(train="a", val="c", test="b")  # which flickr8k validates on
+    assert "recipes.vse_en" not in study(known, pairs=chosen)
+
+
+def test_word_vectors_count(study):
+    source = {"flickr8k_fasttext": {"source": "data/pairs/flickr8k_de.parquet"}}
+    found = study(word_vectors=source, pairs={"flickr8k_de": {"dataset": "multi30k"}})
+    assert "it learns from flickr8k_de" in found["recipes.ame_sym"]
+
+
+def test_of_a_half_only_its_own_photos_count(study):
+    ids = [f"p{number}" for number in range(8)]
+    halves = [{*half_of(np.array(ids, object), half, 1)} for half in ("first_half", "second_half")]
+    assert halves[0] | halves[1] == {*ids}
+    tested = min(halves[1])
+    known = KNOWN | {
+        "multi30k": data(train=ids),
+        "flickr8k": data(train="ab", val="c", test=[tested]),
+    }
+    for half, has_it in (("first_half", False), ("second_half", True), ("all", True)):
+        changes = {"flickr8k_en": {"dataset": "multi30k", "images": half}}
+        assert ("recipes.vse_en" in study(known, pairs=changes)) == has_it
 
 
 def test_what_is_not_there_yet_is_no_leak(study):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from pipeline_lib.evaluation.retrieval import languages
 from pipeline_lib.evaluation.retrieval.languages import (
     consistency,
     one_per_image,
@@ -87,7 +88,9 @@ def test_equal_captions_find_the_same():
     assert found["n_queries"] == 40
 
 
-def test_what_captions_find_is_compared_image_by_image():
+@pytest.mark.parametrize("at_once", [7, 1024])
+def test_what_captions_find_is_compared_image_by_image(monkeypatch, at_once):
+    monkeypatch.setattr(languages, "_CAPTIONS", at_once)
     one, other = pools(0.7)
     found = consistency(one, other, dot_products, **BOOTSTRAP)
     nearest, ranks = [], []

@@ -97,6 +97,19 @@ def run(german_shift=0, objective="mixed", seeds=(1,), **changes):
     )
 
 
+def test_what_training_saw_is_what_the_model_of_a_seed_saw():
+    """Each seed learns the captions that its own teacher lent."""
+    made = run(seeds=(1, 2))
+    lent = made.pairs[made.pairs["language"] == "de"].tail(2).assign(split="train")
+    lent = lent.assign(tokens=[["selten"]] * 2, text="a dog", language="en", seed=[1, 2])
+    lent["caption_id"] = ["<-1", "<-2"]
+    made = Evaluated(**{**vars(made), "pairs": pd.concat([made.pairs, lent.iloc[:1]])})
+    assert [made.training_words[seed]["en"]["selten"] for seed in (1, 2)] == [1, 0]
+    sets = TASKS["sts"](made)["per_seed"]
+    unseen = [sets[seed]["set"]["without_overlap"]["n_pairs"] for seed in ("1", "2")]
+    assert unseen[0] < unseen[1]
+
+
 def test_a_space_that_is_right_scores_100_in_every_task():
     made = run(seeds=(1, 2))
     found = {task: report(made) for task, report in TASKS.items()}
@@ -302,6 +315,7 @@ def study(tmp_path, monkeypatch):
     made = run()
     row = made.recipe.model_dump() | {"paper": "kadar2019", "dataset": "world", "lexicon": "none"}
     row |= {"pairs": "world_six", "features": "world_lite0", "alignment_every_updates": "never"}
+    row |= {"orthogonal_map": False}
     content["recipes"] = {"tried": row}
     content["departures"] = {}
     content["pseudopairs"] = content["rerankings"] = content["translated_queries"] = {}

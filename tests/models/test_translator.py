@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from tiny_translation import SIZES, recipe, toy_pairs, toy_subwords
 from torch import nn
 from torch.nn import functional as F
@@ -216,8 +216,9 @@ def test_saved_translators_translate_alike(architecture, tmp_path):
 
 
 def test_sizes_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="3 heads"):
-        Translator(recipe("transformer", heads=3), toy_subwords())
+    transformer = recipe("transformer")
+    with pytest.raises(ValidationError, match="a number that divides dim"):
+        type(transformer).model_validate(transformer.model_dump() | {"heads": 3})
 
 
 def test_recipes_are_told_apart_by_their_architecture():

@@ -166,6 +166,18 @@ def test_other_figures_are_tested_by_their_models_intervals_and_deviation():
     assert [found.low, found.high] == pytest.approx(bounds, abs=0.004)
 
 
+@pytest.mark.parametrize(("queries", "tested"), [(275, True), (260, False)])
+def test_figures_of_other_words_or_pairs_are_not_tested(queries, tested):
+    """Vocabularies decide which words of a lexicon are tested; a tenth of them may differ."""
+    figures = figure_lines({"a": (3, 0.80, 0.02, 0.049), "b": (3, 0.70, 0.02, 0.049)})
+    figures.loc[1, "queries"] = queries
+    asked = Asked("a", "b", *figures.loc[0, KEY[1:]])
+    recipes = {name: SimpleNamespace(initial="none", seeds=[1, 2, 3]) for name in "ab"}
+    found = differences([asked], Measured(figures, {}, recipes, EVALUATIONS))[asked]
+    assert found.untested == ("" if tested else "other queries: not tested")
+    assert np.isnan(found.p) != tested
+
+
 def test_the_interval_of_a_mean_covers_seeds_and_photos():
     base = np.repeat(random_hits(1, 1), 3, axis=0)
     rows = {"still": base, "moved": lift(base, (0, 15, 30)), "one": base[:1]}

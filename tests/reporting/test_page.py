@@ -551,7 +551,7 @@ def test_mixed_pools_show_the_language_that_comes_first():
 
 def test_bins_of_captions_name_the_data_set_where_there_are_several():
     scores = {"r1": 1.0, "r5": 2.0, "r10": 3.0, "n_queries": 4}
-    kinds = {"caption_length": {"-7": scores}}
+    kinds = {"caption_length": {"0-7": scores}}
     probes = {name: {"per_seed": {"1": {"en": kinds}}} for name in ("one", "two")}
     found = figures({"probes": probes})
     found = found.assign(dataset=found["recipe"].map({"one": "world", "two": "coco"}), paper="x")
@@ -563,10 +563,10 @@ def test_bins_of_captions_name_the_data_set_where_there_are_several():
 
 def test_bins_of_captions_are_readable():
     scores = {"r1": 1.0, "r5": 2.0, "r10": 3.0, "n_queries": 4}
-    kinds = {"caption_length": {"-7": scores, "8-11": scores, "12": scores, "13-": scores}}
+    kinds = {"caption_length": {"0-7": scores, "8-11": scores, "12": scores, "13-": scores}}
     reports = {"probes": {"one": {"per_seed": {"1": {"en": kinds}}}}}
     assert [row[1] for row in tables(reports, [("one", "en")])["kinds"].rows] == [
-        "tokens ≤ 7",
+        "tokens 0–7",
         "tokens 8–11",
         "tokens 12",
         "tokens ≥ 13",

@@ -45,6 +45,19 @@ def drawn(tmp_path_factory, curves):
     return {"page": page, **{title.partition(",")[0]: svg for title, svg in svgs.items()}}
 
 
+def test_a_curve_ends_where_the_first_of_its_seeds_does():
+    history = pd.DataFrame(
+        {
+            "update": [1, 2, 1, 2, 3],
+            "seed": [1, 1, 2, 2, 2],
+            "epoch": 1.0,
+            "recall_sum_de": [1, 2, 3, 4, 9],
+        }
+    )
+    found = training_curves({"a": history})
+    assert found[["update", "sum_of_recalls"]].to_numpy().tolist() == [[1, 2], [2, 3]]
+
+
 def values(svg, role, field):
     """Return what marks of a role are labelled with, which is what they show."""
     labels = re.findall(rf'aria-label="([^"]*)" role="[^"]*" aria-roledescription="{role}"', svg)

@@ -160,6 +160,9 @@ def test_a_machine_too_busy_for_ray_is_tried_again_and_named_in_the_end():
         if len(started) < 3 or address == "never":
             raise Exception("The current node timed out during startup.")
 
+    def refuse(address, **options):
+        raise ConnectionError
+
     ray = SimpleNamespace(init=init)
     cluster._connect(ray, cluster.Asked("local", 2, 1, 0))
     *left, last = started
@@ -169,6 +172,8 @@ def test_a_machine_too_busy_for_ray_is_tried_again_and_named_in_the_end():
     last.kill()
     with pytest.raises(ContractError, match="too busy: Ray has not started in 3 half minutes"):
         cluster._connect(ray, cluster.Asked("never", 2, 1, 0))
+    with pytest.raises(ContractError, match=r"does not start on this machine \(ConnectionError\)"):
+        cluster._connect(SimpleNamespace(init=refuse), cluster.Asked("local", 2, 1, 0))
     own.kill()
     for process in (own, *started):
         process.wait()

@@ -90,6 +90,12 @@ def test_unknown_words_are_named(searcher):
     assert searcher.words("ein Zebra", "de").unknown == ["zebra"]
 
 
+def test_marks_that_moses_writes_with_letters_are_no_words(searcher, monkeypatch):
+    tokens = ["a", "&quot;", "red", "&quot;", "&amp;", "&#91;", "zebra", "d&apos;or"]
+    monkeypatch.setitem(vars(searcher.embedder), "_tokenize", {"en": lambda _: tokens})
+    assert searcher.words("marks", "en").unknown == ["zebra", "d'or"]
+
+
 @pytest.mark.parametrize(
     ("text", "language", "guessed"),
     [

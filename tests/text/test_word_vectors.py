@@ -87,6 +87,13 @@ def test_only_words_that_are_needed_are_kept(published):
     np.testing.assert_array_equal(matrix, oracle[words])
 
 
+def test_accents_of_a_file_may_be_decomposed(tmp_path):
+    """Captions are in NFC; a word of the file that is spelt otherwise would start at random."""
+    path = tmp_path / "wiki.fr.vec"
+    path.write_text("2 2\ncafe\u0301 1 0\nman 0 1\n", encoding="utf-8")
+    assert read_vec(path, {"café", "man"})[0] == ["café", "man"]
+
+
 def test_a_space_before_the_line_end_as_fasttext_writes_it_is_no_number(tmp_path):
     (tmp_path / "x.vec").write_bytes(b"1 2\na 1 2 \n")
     assert read_vec(tmp_path / "x.vec", {"a"})[1].tolist() == [[1, 2]]

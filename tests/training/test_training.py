@@ -19,6 +19,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training.alternating import CAPTION_CAPTION
+from pipeline_lib.training.checkpoints import load_checkpoint
 from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.objectives import BUILDERS, build_objective
@@ -308,6 +309,21 @@ def test_a_damaged_checkpoint_is_no_dead_end(tmp_path, damage, capsys):
     assert said == [f"{checkpoint}: the checkpoint is damaged: the run begins anew"]
     assert history == expected
     assert torch.equal(weights(again), weights(whole))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError(), OSError(5, "I/O")],
+)
+def test_a_whole_checkpoint_that_cannot_be_read_now_is_kept(tmp_path, monkeypatch, error):
+    train(tmp_path)
+
+    def load(*_, **__):
+        raise error
+
+    monkeypatch.setattr(torch, "load", load)
+    with pytest.raises(type(error)):
+        load_checkpoint(tmp_path / "checkpoint.pt", torch.device("cpu"))
 
 
 @pytest.mark.parametrize("precision", ["f32", "f64"])

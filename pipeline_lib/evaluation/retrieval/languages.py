@@ -18,6 +18,9 @@ from pipeline_lib.evaluation.similarity.correlation import bootstrapped_spearman
 NEAREST = 10
 """Images that are compared for each caption."""
 
+_CAPTIONS = 1024
+"""Captions that are scored at once."""
+
 
 def translated_alike(captions: pd.DataFrame) -> pd.Series:
     """Return which captions are translations of each other in all languages that have any.
@@ -81,8 +84,9 @@ def consistency(
         among those of the other, and ``rank_correlation``, Spearman's, of the ranks of their own
         images, each with its interval; ``n_queries``. JSON-serialisable.
     """
-    near = [_nearest(pool, scores) for pool in (one, other)]
-    shares = 100 * (near[0] & near[1]).sum(axis=1) / near[0].sum(axis=1)
+    found = [_nearest(pool, scores) for pool in (one, other)]
+    both = (found[0][:, :, None] == found[1][:, None, :]).any(axis=2)
+    shares = 100 * both.sum(axis=1) / both.shape[1]
     ranks = [_by_image(pool, pool.ranks.text_to_image) for pool in (one, other)]
     overlaps = bootstrap_totals(shares[:, None], resamples, seed)[:, 0] / len(shares)
     correlations = bootstrapped_spearman(*ranks, resamples, seed)
@@ -96,9 +100,14 @@ def consistency(
 
 
 def _nearest(pool: RankedPool, scores: Scores) -> np.ndarray:
-    """Return which images are nearest to the caption of each image ``[images, images]``."""
-    found = scores(pool.images, pool.sentences).T
-    return _by_image(pool, highest(found, min(NEAREST, len(pool.images))))
+    """Return the nearest images to the caption of each image, integers ``[images, nearest]``."""
+    count = min(NEAREST, len(pool.images))
+    parts = (
+        highest(scores(pool.images, pool.sentences[first : first + _CAPTIONS]).T, count)
+        for first in range(0, len(pool.sentences), _CAPTIONS)
+    )
+    found = [np.nonzero(part)[1].reshape(len(part), count) for part in parts]
+    return _by_image(pool, np.concatenate(found))
 
 
 def _by_image(pool: RankedPool, values: np.ndarray) -> np.ndarray:

@@ -54,6 +54,10 @@ SECTIONS = MappingProxyType(
 """Anchors of the page with heading, tables and charts. ``others`` has the tables named nowhere."""
 
 
+_OURS = "polyview"
+"""What the key ``paper`` says of recipes that are of none."""
+
+
 def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
     """Return the report of a study as HTML.
 
@@ -78,7 +82,6 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         script=Markup(script),
         script_digest=_digest(script),
         datasets=[*dict.fromkeys(summary["dataset"])],
-        learnt=results.recipes,
         recipe_lines={name: recipe_lines(results.settings, name) for name in results.recipes},
         languages=", ".join(map(language_name, dict.fromkeys(summary["language"]))),
         settings=results.settings.evaluations.retrieval,
@@ -89,7 +92,10 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         tables=tables,
         figures=figures,
         endings=list(FILES),
-        papers=summary["paper"].nunique(),
+        papers=summary.loc[summary["paper"] != _OURS, "paper"].nunique(),
+        ours=_OURS in {*summary["paper"]},
+        scored=summary["recipe"].nunique(),
+        learnt=results.recipes,
         images=" or ".join(f"{n:,.0f}" for n in sorted({*summary["image_to_text_n_queries"]})),
         chances=_chances(summary),
         leads=_leads(results.verdicts, summary),
