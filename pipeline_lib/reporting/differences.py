@@ -220,7 +220,12 @@ def _tests_of_sums(
             _share_weights(each, measured) and len(a) == len(b)
             for each, (a, b) in zip(own, rows, strict=True)
         ]
-        noise = _noise_of_differences(rows, paired, measured.pooled[pool], measured.settings.drawn)
+        together = [
+            (*each[:2], len(a)) for each, (a, _), p in zip(own, rows, paired, strict=True) if p
+        ]
+        noise = _noise_of_differences(
+            rows, paired, independent(together), measured.pooled[pool], measured.settings.drawn
+        )
         means = np.stack([a.mean(axis=0) - b.mean(axis=0) for a, b in rows], axis=1)
         yield from zip(own, difference_tests(means, noise, **measured.settings.drawn), strict=True)
 
@@ -228,16 +233,17 @@ def _tests_of_sums(
 def _noise_of_differences(
     rows: Sequence[Sequence[np.ndarray]],
     paired: Sequence[bool],
+    degrees: int,
     pooled: SeedNoise,
     drawn: Mapping[str, float],
 ) -> np.ndarray:
     """Draw how far the seeds' own parts move each difference ``[draws, tests]``.
 
     Pairs that share initial weights differ by less than two rows that do not: they have a noise of
-    their own, pooled over them.
+    their own, pooled over them, of so many degrees of freedom.
     """
     pairs = [a - b for (a, b), together in zip(rows, paired, strict=True) if together]
-    of_pairs = seed_noise(pairs) if pairs else None
+    of_pairs = seed_noise(pairs)._replace(degrees=degrees) if pairs else None
     columns = [
         noise_draws(of_pairs, 1 / len(a), drawn["resamples"], drawn["seed"])
         if together
@@ -245,6 +251,20 @@ def _noise_of_differences(
         for (a, b), together in zip(rows, paired, strict=True)
     ]
     return np.stack(columns, axis=1)
+
+
+def independent(pairs: Sequence[tuple[str, str, int]]) -> int:
+    """Return the degrees of freedom of the differences of pairs of rows with so many seeds.
+
+    Of A − B, A − C and B − C each is made of the two others: they have those of two.
+    """
+    degrees = 0
+    for seeds in {seeds for *_, seeds in pairs}:
+        own = [(one, other) for one, other, count in pairs if count == seeds]
+        names = sorted({name for pair in own for name in pair})
+        contrasts = np.array([[(n == a) - (n == b) for n in names] for a, b in own], np.float64)
+        degrees += (seeds - 1) * int(np.linalg.matrix_rank(contrasts))
+    return degrees
 
 
 def _share_weights(asked: Asked, measured: Measured) -> bool:

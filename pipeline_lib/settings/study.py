@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import permutations
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import get_args
 
 from pydantic import ValidationError
@@ -144,6 +144,9 @@ class Settings(Strict):
             yield from unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
         yield from self._translation_problems()
         yield from self._pseudopair_problems()
+        for name, vectors in self.word_vectors.items():
+            sets = [*self.pairs, *self.pseudopairs]
+            yield from _unmade(f"word_vectors.{name}.source", vectors.source, "data/pairs", sets)
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
@@ -240,6 +243,8 @@ class Settings(Strict):
             yield from unknown(f"translations.{name}.dataset", [chosen.dataset], others)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
+            where = f"translations.{name}.model"
+            yield from _unmade(where, chosen.model, "data/translators", self.translators)
 
     def _pseudopair_problems(self) -> Iterator[str]:
         for name, chosen in self.pseudopairs.items():
@@ -461,6 +466,12 @@ def _raise(path: Path, problems: Iterator[str]) -> None:
     listed = "\n".join(f"  - {problem}" for problem in lines_of(path, problems))
     if listed:
         raise SettingsError(f"{path.name} cannot be used:\n{listed}")
+
+
+def _unmade(where: str, path: str, folder: str, made: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence if a path lies where a stage writes what these name, and none is it."""
+    if PurePath(path).parent == PurePath(folder):
+        yield from unknown(where, [PurePath(path).stem], made)
 
 
 def _cycles(section: str, key: str, following: Mapping[str, object]) -> Iterator[str]:

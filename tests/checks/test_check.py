@@ -144,6 +144,10 @@ PROBLEMS = {
         lambda: change("recipes", "mine", "word_dim", to=77),
         "recipes.mine.word_dim: expected ",
     ),
+    "word vectors of a pair set that there is not": (
+        lambda: change("word_vectors", "mine_latent", "source", to="data/pairs/nine.parquet"),
+        "word_vectors.mine_latent.source: nothing is called 'nine'. Did you mean 'mine'?",
+    ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),
         "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",

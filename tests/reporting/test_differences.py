@@ -9,7 +9,7 @@ from scipy import stats
 from study import ROOT
 
 from pipeline_lib.evaluation.retrieval.hits import HITS
-from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences
+from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences, independent
 from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.settings.study import load_settings
@@ -102,6 +102,13 @@ def test_seeds_are_paired_where_rows_share_their_initial_weights():
     assert one_test(tuned).p < 0.01
     both = study({**rows, "start": rows["b"]}, {"a": "start", "b": "start"})
     assert one_test(both).p < 0.01
+
+
+def test_differences_of_one_family_have_the_degrees_of_their_rows():
+    """A − B, A − C and B − C know no more than two of them; other families add their own."""
+    pairs = [("a", "b", 3), ("a", "c", 3), ("b", "c", 3)]
+    assert [independent(pairs[:count]) for count in (0, 1, 2, 3)] == [0, 2, 4, 4]
+    assert independent([*pairs, ("x", "y", 3), ("u", "v", 5)]) == 4 + 2 + 4
 
 
 def test_seeds_are_not_paired_while_one_recipe_has_hits_of_fewer():
