@@ -17,6 +17,7 @@ import json
 import os
 import runpy
 import select
+import signal
 import socket
 import struct
 import sys
@@ -172,9 +173,12 @@ def _ask(connection: socket.socket, module: str, following: Following) -> float:
 
 
 def _answered(connection: socket.socket) -> int:
-    """Wait for the stage; return its exit code."""
+    """Wait for the stage; return its exit code, as shells do where something killed it."""
     answer = connection.recv(1)
-    return answer[0] if answer else _INTERRUPTED
+    if not answer:
+        print("the stage was killed: perhaps memory was used up", file=sys.stderr)
+        return 128 + signal.SIGKILL
+    return answer[0]
 
 
 def _umask() -> int:

@@ -18,6 +18,8 @@ print("ran", sys.argv[1:], here, "torch" in sys.modules, flush=True)
 print("pid", os.getpid(), file=sys.stderr, flush=True)
 if sys.argv[1] == "wait":
     time.sleep(60)
+if sys.argv[1] == "die":
+    os.kill(os.getpid(), 9)
 if sys.argv[1] == "raise":
     raise ValueError("a mistake")
 sys.exit(int(sys.argv[1]))
@@ -65,6 +67,13 @@ def test_stages_have_the_libraries_and_all_their_arguments_and_codes(project):
     assert out[2:4] == ["ran ['raise'] True True", "code 1"]
     assert out[4:] == ["ran ['0', 'a b'] True True", "code 0"]
     assert "ValueError: a mistake" in err
+
+
+def test_a_stage_that_the_system_kills_says_so(project):
+    """As for lack of memory; 130, of Ctrl+C, would say that the user did it."""
+    out, err = lines(start(project, "die"))
+    assert out == ["ran ['die'] True True", "code 137"]
+    assert "the stage was killed: perhaps memory was used up" in err
 
 
 def test_a_name_that_is_not_utf_8_is_printed_as_without_dvc(project):
