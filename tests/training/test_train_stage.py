@@ -43,7 +43,7 @@ def test_no_set_trains_on_what_another_validates_on():
 
 def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    unaligned = {"lexicon": "none", "alignment_every_updates": "never"}
+    unaligned = {"lexicon": "none", "alignment_every_updates": "never", "orthogonal_map": False}
     row = tiny_study.recipe_of_world("ame") | unaligned
     tiny_study.begin(tmp_path, leaky=row)
     pairs = tiny.pairs()
