@@ -267,9 +267,7 @@ _NUMBER = re.compile(r"(?:errno = |os error |Errno )(\d+)")
 
 def _disk_failure(error: BaseException, folder: Path) -> int:
     """Return the number of what the operating system said of a write, or 0 if that did not fail."""
-    if isinstance(
-        error, ValueError
-    ):  # a mistake in what was read, whose message may quote anything
+    if isinstance(error, ValueError):  # a mistake in what was read; it may quote anything
         return 0
     numbers = [getattr(error, "errno", None), *map(int, _NUMBER.findall(str(error)))]
     known = [number for number in numbers if number in _DISK_FAILURES]

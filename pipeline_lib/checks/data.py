@@ -81,7 +81,7 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
                 found[name] = _counted(READERS[dataset.reader](Path(dataset.raw), name, **options))
             except ContractError as error:
                 problems.append(f"datasets.{name}: {error}")
-    return {**found, **_translated(settings, found)}
+    return _with_translations(settings, found)
 
 
 def is_drawn(settings: Settings, path: str) -> bool:
@@ -115,8 +115,8 @@ def _counted(corpus: Corpus) -> Data:
     return Data(kinds.size().to_dict(), captioned, photos, corpus.images)
 
 
-def _translated(settings: Settings, found: Mapping[str, Data]) -> dict[str, Data]:
-    """Return the translated data sets; one may add to another."""
+def _with_translations(settings: Settings, found: Mapping[str, Data]) -> dict[str, Data]:
+    """Return the data sets that were found, and the translated ones; one may add to another."""
     known, waiting = dict(found), dict(settings.translations)
     while ready := {n: chosen for n, chosen in waiting.items() if chosen.dataset in known}:
         for name, chosen in ready.items():
@@ -125,7 +125,7 @@ def _translated(settings: Settings, found: Mapping[str, Data]) -> dict[str, Data
             captioned = data.captioned | _machine(data.captioned, chosen)
             known[name] = Data(captions, captioned, data.photos, data.images)
             del waiting[name]
-    return {name: known[name] for name in settings.translations if name in known}
+    return known
 
 
 def _machine(found: dict[Kind, T], chosen: Translation) -> dict[Kind, T]:

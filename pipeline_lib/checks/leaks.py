@@ -1,7 +1,6 @@
 """What a recipe learns from, by way of other models, too, shows no photo that it is tested on."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePath
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from pipeline_lib.checks.data import Data
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.corpora import Annotation, PairSet
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import Settings
+from pipeline_lib.settings.study import PAIRS, Settings, entry_of
 
 TRAIN, VAL = "train", "val"
 
@@ -22,6 +21,7 @@ def leaks(
     Data sets share photos: what trains by one split may have seen photos that another tests on.
     Weights may be chosen by photos that are validated on, and by none that are tested on.
     """
+    shown = _shown(settings, data)
     for name, recipe in recipes.items():
         if recipe.dataset not in data:
             continue
@@ -29,8 +29,8 @@ def leaks(
         forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)}
         for teacher, said in _builds_upon(settings, recipes, name).items():
             for pairs, splits in _pair_sets(settings, recipes[teacher]):
-                shown = _shown(settings, data, pairs)
-                shared = set().union(*(shown[split] & forbidden[split] for split in splits))
+                found = shown[pairs]
+                shared = set().union(*(found[split] & forbidden[split] for split in splits))
                 if shared:
                     yield (
                         f"recipes.{name}: {said} {pairs}, which shows {len(shared)} photos (first: "
@@ -60,34 +60,39 @@ def _pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[
     for pairs in settings.pair_sets(recipe.pairs):
         yield pairs, (TRAIN, VAL)
     vectors = settings.word_vectors.get(recipe.word_vectors)
-    source = PurePath(vectors.source) if vectors else PurePath()
-    if source.parent == PurePath("data/pairs"):
-        for pairs in settings.pair_sets(source.stem):
-            yield pairs, (TRAIN,)
+    for pairs in settings.pair_sets(entry_of(vectors.source, PAIRS) if vectors else ""):
+        yield pairs, (TRAIN,)
 
 
-def _shown(settings: Settings, data: Mapping[str, Data], pairs: str) -> dict[str, set[str]]:
-    """Return the photos of a pair set by split, but for its ``plus``; none where data is unknown.
+def _shown(settings: Settings, data: Mapping[str, Data]) -> dict[str, dict[str, set[str]]]:
+    """Return the photos of each pair set by split, but for its ``plus``.
 
     Of pseudopairs, those of the captions that are lent, too.
     """
-    borrowed = settings.pseudopairs.get(pairs)
-    if borrowed is None:
-        return _selected(settings, data, settings.pairs[pairs])
-    sides = (borrowed.images_of, borrowed.captions_of)
-    selected = [_selected(settings, data, settings.pairs[side.pairs]) for side in sides]
-    return {TRAIN: set().union(*(each[TRAIN] for each in selected)), VAL: set()}
+    selected = {name: _selected(settings, data, own) for name, own in settings.pairs.items()}
+    borrowed = {
+        name: {
+            TRAIN: selected[own.images_of.pairs][TRAIN] | selected[own.captions_of.pairs][TRAIN],
+            VAL: set(),
+        }
+        for name, own in settings.pseudopairs.items()
+    }
+    return selected | borrowed
 
 
 def _selected(settings: Settings, data: Mapping[str, Data], chosen: PairSet) -> dict[str, set[str]]:
-    """Return what corpora.selection.select takes, but for ``per_image``: the photos by split."""
+    """Return what corpora.selection.select takes, but for ``per_image``: the photos by split.
+
+    None where data is unknown.
+    """
     own, excluded = data.get(chosen.dataset), data.get(chosen.exclude_images)
     if own is None or (excluded is None and chosen.exclude_images in settings.datasets):
         return {TRAIN: set(), VAL: set()}
     left_out = excluded.outside() if excluded else set()
-    every = set().union(*(ids for (split, *_), ids in own.captioned.items() if split == TRAIN))
-    half = half_of(np.array(sorted(every), object), chosen.images, settings.selection_seed)
-    train = _of_kinds(own, TRAIN, chosen.captions) & {*half}
+    train = _of_kinds(own, TRAIN, chosen.captions)
+    if chosen.images != "all":
+        every = set().union(*(ids for (split, *_), ids in own.captioned.items() if split == TRAIN))
+        train &= {*half_of(np.array([*every], object), chosen.images, settings.selection_seed)}
     return {
         TRAIN: train - left_out,
         VAL: _of_kinds(own, VAL, chosen.validation_kinds) - left_out,

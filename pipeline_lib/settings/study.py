@@ -38,6 +38,9 @@ from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 PARAMS = Path("params.yaml")
 
+PAIRS = "data/pairs"
+"""Folder of the pair sets that stages write."""
+
 PAPERS = "papers.yaml"
 """What each paper fixes, in the folder that ``root`` of params.yaml leads to."""
 
@@ -146,7 +149,7 @@ class Settings(Strict):
         yield from self._pseudopair_problems()
         for name, vectors in self.word_vectors.items():
             sets = [*self.pairs, *self.pseudopairs]
-            yield from _unmade(f"word_vectors.{name}.source", vectors.source, "data/pairs", sets)
+            yield from _unmade(f"word_vectors.{name}.source", vectors.source, PAIRS, sets)
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
@@ -468,10 +471,15 @@ def _raise(path: Path, problems: Iterator[str]) -> None:
         raise SettingsError(f"{path.name} cannot be used:\n{listed}")
 
 
+def entry_of(path: str, folder: str) -> str:
+    """Return the entry whose output a path is, in a stage's folder; empty if it lies elsewhere."""
+    return PurePath(path).stem if PurePath(path).parent == PurePath(folder) else ""
+
+
 def _unmade(where: str, path: str, folder: str, made: Iterable[str]) -> Iterator[str]:
     """Yield a sentence if a path lies where a stage writes what these name, and none is it."""
-    if PurePath(path).parent == PurePath(folder):
-        yield from unknown(where, [PurePath(path).stem], made)
+    if name := entry_of(path, folder):
+        yield from unknown(where, [name], made)
 
 
 def _cycles(section: str, key: str, following: Mapping[str, object]) -> Iterator[str]:
