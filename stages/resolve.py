@@ -1,6 +1,7 @@
 """What the other stages depend on beside data: what their code does, and settings put together."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from pipeline_lib.checks.study import check_study
 from pipeline_lib.contract.problems import raise_problems, warn
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.fingerprints import stage_code
+from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
@@ -17,7 +19,7 @@ from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules
 
 @click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
-    """Write data/resolved: code/STAGE.txt, recipes/NAME.json, evaluation.json, tokenizers.json."""
+    """Write data/resolved: code/STAGE.txt, recipes and preprocessing by NAME, and settings."""
     settings = load_settings()
     found = check_study(settings)
     for sentence in lines_of(PARAMS, [*found.warnings, *found.missing]):
@@ -27,10 +29,7 @@ def main() -> None:
     evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
     texts = {
         **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
-        **{
-            f"recipes/{name}.json": _text(settings.recipe(name).model_dump(mode="json"))
-            for name in settings.recipes
-        },
+        **dict(_of_recipes(settings)),
         "evaluation.json": _text(evaluation),
         "tokenizers.json": _text(chosen["tokenizers"]),
     }
@@ -38,6 +37,15 @@ def main() -> None:
         for name, text in texts.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
+
+
+def _of_recipes(settings: Settings) -> Iterator[tuple[str, str]]:
+    for name in settings.recipes:
+        recipe = settings.recipe(name)
+        extractor = settings.extractors[recipe.features]
+        preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
+        yield f"recipes/{name}.json", _text(recipe.model_dump(mode="json"))
+        yield f"preprocessing/{name}.json", _text(preprocessing.model_dump(mode="json"))
 
 
 def _code_of_stages() -> dict[str, str]:
@@ -56,11 +64,12 @@ def _sections(block: dict) -> set[str]:
     if PARAMS.name in block["deps"]:
         return {*Settings.model_fields}
     resolved = {
-        "data/resolved/recipes/${key}.json": "recipes",
-        "data/resolved/evaluation.json": "evaluations",
-        "data/resolved/tokenizers.json": "tokenizers",
+        "data/resolved/recipes/${key}.json": {"recipes"},
+        "data/resolved/preprocessing/${key}.json": {"tokenizers", "extractors"},
+        "data/resolved/evaluation.json": {"evaluations"},
+        "data/resolved/tokenizers.json": {"tokenizers"},
     }
-    read = {section for dep, section in resolved.items() if dep in block["deps"]}
+    read = set().union(*(resolved.get(dep, set()) for dep in block["deps"]))
     return read | {param.split(".")[0] for param in block.get("params", [])}
 
 

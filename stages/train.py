@@ -9,7 +9,7 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
-from pipeline_lib.contract.tables import evaluation_images, read_images, read_pairs
+from pipeline_lib.contract.tables import TRAIN, images_outside, read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
@@ -68,7 +68,7 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
         follow_seeds(material)
         return
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
-    unseen = check_unseen(vectors, evaluation_images(images), "validation or test")
+    unseen = check_unseen(vectors, images_outside(images, TRAIN), "validation or test")
     raise_problems(f"recipes.{name}", [*training_leaks(material.pairs, images), *unseen])
 
     extractor = settings.extractors[recipe.features]

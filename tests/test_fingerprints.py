@@ -112,19 +112,48 @@ def test_modules_that_import_each_other_end(fingerprint):
     assert len(fingerprint("two", "import ours.one\n")) == 2
 
 
-@pytest.fixture(scope="module")
-def modules(tmp_path_factory):
-    """Return the modules that each stage is fingerprinted with."""
-    study = tmp_path_factory.mktemp("study")
-    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
-        shutil.copy(ROOT / name, study)
+def resolved(study):
+    """Run the stage in a study's folder; return what it wrote."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(study)
         CliRunner().invoke(resolve, catch_exceptions=False)
+    return study / "data/resolved"
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, folder)
+    resolved(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def modules(study):
+    """Return the modules that each stage is fingerprinted with."""
     return {
         path.stem: {line.split("  ")[1] for line in path.read_text(encoding="utf-8").splitlines()}
         for path in (study / "data/resolved/code").iterdir()
     }
+
+
+def test_a_model_depends_on_how_new_captions_and_photos_are_read(study, tmp_path):
+    """Though neither its training captions nor its features change: it keeps these settings."""
+    assert "data/resolved/preprocessing/${key}.json" in STAGES["train"]["do"]["deps"]
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    params = tmp_path / "params.yaml"
+    text = params.read_text(encoding="utf-8")
+    english = "en: {tokenizer: moses, lowercase: true"
+    assert text.count(english) == 1
+    params.write_text(text.replace(english, english.replace("true", "false")), encoding="utf-8")
+    changed = resolved(tmp_path)
+    for recipe, reads_english in (("kadar_en", True), ("kadar_de_translated", False)):
+        before, after = (
+            (folder / f"preprocessing/{recipe}.json").read_text(encoding="utf-8")
+            for folder in (study / "data/resolved", changed)
+        )
+        assert (before != after) == reads_english
 
 
 def test_every_stage_but_this_one_is_fingerprinted(modules):

@@ -8,6 +8,7 @@ from typing import TypeVar
 import pandas as pd
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.tables import images_outside
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
@@ -50,7 +51,7 @@ class Data:
         """Return the ids of the photos outside some splits; none where a stage draws them."""
         if self.images is None:
             return set()
-        return set(self.images.loc[~self.images["split"].isin(splits), "image_id"])
+        return images_outside(self.images, *splits)
 
     def annotations(self, split: str, language: str) -> list[str]:
         """Return the kinds of captions that a split has in a language."""

@@ -5,12 +5,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pipeline_lib.checks.data import Data
+from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.corpora import Annotation, PairSet
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import PAIRS, Settings, entry_of
-
-TRAIN, VAL = "train", "val"
 
 
 def leaks(

@@ -18,6 +18,9 @@ from pipeline_lib.contract.problems import (
 ANNOTATIONS = ("caption", "translation", "machine")
 """Kinds of text: written for the image, translated from a caption by people, or by a machine."""
 
+TRAIN, VAL = "train", "val"
+"""Splits that are learnt from, and that weights are chosen by; all others are tested on."""
+
 _TEXT = pa.string()
 _CAPTION_FIELDS = [
     pa.field("caption_id", _TEXT, nullable=False),
@@ -85,9 +88,9 @@ def read_images(path: Path) -> pd.DataFrame:
     return read_table(path, IMAGES, check_images)
 
 
-def evaluation_images(images: pd.DataFrame) -> set[str]:
-    """Return the ids of an images table that are not in its training split."""
-    return set(images.loc[images["split"] != "train", "image_id"])
+def images_outside(images: pd.DataFrame, *splits: str) -> set[str]:
+    """Return the ids of an images table that are in none of some splits."""
+    return set(images.loc[~images["split"].isin(splits), "image_id"])
 
 
 def write_pairs(pairs: pd.DataFrame, path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline_lib.evaluation.significance import (
+    as_extreme,
     bootstrap_interval,
     bootstrap_totals,
     sign_flipped_totals,
@@ -26,9 +27,6 @@ from pipeline_lib.exact import ordered_sum, summable
 
 _GRID = 2.0**30
 """Draws are rounded to multiples of 1 / _GRID: a logarithm's last bit may differ by machine."""
-
-_ROUNDING = 1e-12
-"""Share by which equal differences of scores may come out unequal."""
 
 
 class SeedNoise(NamedTuple):
@@ -152,5 +150,4 @@ def two_sided_p(observed: np.ndarray, null: np.ndarray) -> np.ndarray:
         observed: Values ``[tests]``.
         null: Draws of them where there is no difference ``[draws, tests]``.
     """
-    extreme = (abs(null) >= abs(observed) * (1 - _ROUNDING)).sum(axis=0)
-    return (1 + extreme) / (len(null) + 1)
+    return (1 + as_extreme(null, observed)) / (len(null) + 1)

@@ -158,5 +158,10 @@ def randomisation_test(
         swapped = generator.integers(0, 2, shape, dtype=np.int8).astype(np.float64) @ moved
         tossed = score(totals[0] + swapped) - score(totals[1] - swapped)
         tossed = tossed + noises[start : start + shape[0]]
-        extreme += int((abs(tossed) >= abs(observed) * (1 - _ROUNDING)).sum())
+        extreme += int(as_extreme(tossed, observed))
     return extreme / (permutations + 1)
+
+
+def as_extreme(drawn: np.ndarray, observed: np.ndarray | float) -> np.ndarray:
+    """Count the draws ``[draws, ...]`` at least as far from 0 as what was observed ``[...]``."""
+    return (abs(drawn) >= abs(observed) * (1 - _ROUNDING)).sum(axis=0)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.evaluation.retrieval.sentences import PROTOCOLS
 from pipeline_lib.reporting.figures import (
     MIXED,
@@ -142,7 +143,7 @@ _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
             *(
                 Column(f"{words} P@{k}", method, f"p{k}")
                 for method, words in (("nearest_neighbour", "nearest"), ("csls", "CSLS"))
-                for k in (1, 5, 10)
+                for k in CUTOFFS
             ),
             Column("words", "csls", "n_queries", ",.0f", False, False),
             Column("candidates", "csls", "n_candidates", ",.0f", False, False),

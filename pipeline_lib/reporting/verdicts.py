@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import comb
 
 import pandas as pd
 
-from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS
 from pipeline_lib.reporting.comparisons import p_value, signed
 from pipeline_lib.reporting.differences import Asked, Difference
 
@@ -110,14 +108,6 @@ def evidence(verdict: Verdict, confidence: float) -> str:
         found = f"{level} of the lead {low} to {high}, {_p(lead.test.holm)} after correction"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
     return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
-
-
-def chance(images: int, captions: int) -> float:
-    """Return the sum of recalls of a blind guess, with equally many captions per image."""
-    right = captions // images
-    tops = [min(k, captions) for k in CUTOFFS]
-    misses = sum(comb(captions - right, k) / comb(captions, k) for k in tops)
-    return 100 * (len(CUTOFFS) - misses + sum(min(k / images, 1) for k in CUTOFFS))
 
 
 def _lead(found: Difference, ranked: pd.DataFrame, confidence: float) -> Lead:

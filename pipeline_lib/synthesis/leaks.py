@@ -9,9 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.tables import evaluation_images
+from pipeline_lib.contract.tables import TRAIN, VAL, images_outside
 
-TRAIN, VAL = "train", "val"
 _SHOWN = 5
 
 
@@ -22,7 +21,7 @@ def protected_images(images: pd.DataFrame, pairs: pd.DataFrame) -> set[str]:
         images: Table whose validation and test images are meant.
         pairs: Pair set all of whose images are meant (contract.tables.PAIRS).
     """
-    return evaluation_images(images) | set(pairs["image_id"])
+    return images_outside(images, TRAIN) | set(pairs["image_id"])
 
 
 def without_images(pairs: pd.DataFrame, protected: set[str]) -> pd.DataFrame:
@@ -59,7 +58,7 @@ def check_images_seen(seen: Mapping[str, Iterable[str]], images: pd.DataFrame, w
     Raises:
         ContractError: Names the splits and the first images.
     """
-    forbidden = {TRAIN: evaluation_images(images), VAL: _test_images(images)}
+    forbidden = {TRAIN: images_outside(images, TRAIN), VAL: images_outside(images, TRAIN, VAL)}
     raise_problems(where, _overlaps(seen, forbidden))
 
 
@@ -71,8 +70,8 @@ def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
         images: Of the data set that it is validated and tested on.
     """
     seen = {split: set(ids) for split, ids in images_seen(pairs).items()}
-    learnt = seen[TRAIN] & evaluation_images(images) | _of_two_splits(pairs)
-    shared = sorted(learnt | seen[VAL] & _test_images(images))
+    learnt = seen[TRAIN] & images_outside(images, TRAIN) | _of_two_splits(pairs)
+    shared = sorted(learnt | seen[VAL] & images_outside(images, TRAIN, VAL))
     if shared:
         first = ", ".join(shared[:_SHOWN])
         yield (
@@ -80,10 +79,6 @@ def training_leaks(pairs: pd.DataFrame, images: pd.DataFrame) -> Iterator[str]:
             f"pair that shows a test image; found {len(shared)} such images (first: {first}). Name "
             "pairs of the recipe's own split"
         )
-
-
-def _test_images(images: pd.DataFrame) -> set[str]:
-    return set(images.loc[~images["split"].isin([TRAIN, VAL]), "image_id"])
 
 
 def _of_two_splits(pairs: pd.DataFrame) -> set[str]:

@@ -1,17 +1,15 @@
 """Runs that ended and taught nothing: at chance level, collapsed, or without a part of the plan."""
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
+from pipeline_lib.contract.recalls import chance_recall_sum
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
-
-CUTOFFS = (1, 5, 10)
 
 _DEVIATIONS = 3
 """Standard deviations above chance, up to which a score may be luck."""
@@ -25,28 +23,11 @@ def doubts(history: History, recipe: Recipe, validation: Examples) -> list[str]:
     return [*_chance(history, validation), *_collapse(history, recipe), *_absent(history, recipe)]
 
 
-def chance_recall_sum(images: int, positives: int) -> tuple[float, float]:
-    """Return the sum of six recalls (%) of random ranks, and a bound on its standard deviation.
-
-    Args:
-        images: In the pool.
-        positives: Captions of each.
-    """
-    captions = images * positives
-    shares = [min(k / images, 1) for k in CUTOFFS]
-    for k in CUTOFFS:
-        missed = math.comb(captions - positives, k) / max(1, math.comb(captions, k))
-        shares.append(1 - missed)
-    # As if one caption's rank decided those of its image's others: the deviation is no larger.
-    deviations = (math.sqrt(share * (1 - share) / images) for share in shares)
-    return 100 * sum(shares), 100 * sum(deviations)
-
-
 def _chance(history: History, validation: Examples) -> Iterator[str]:
     chance, deviation = 0.0, 0.0
     for sentences in validation.sentences.values():
         images = len(np.unique(sentences.image_index.cpu().numpy()))
-        own = chance_recall_sum(images, max(1, round(len(sentences) / images)))
+        own = chance_recall_sum(images, len(sentences))
         chance, deviation = chance + own[0], deviation + own[1]
     best = max(row[RECALL_SUM] for row in history)
     if best <= chance + _DEVIATIONS * deviation:
@@ -76,8 +57,9 @@ def _absent(history: History, recipe: Recipe) -> Iterator[str]:
     share = getattr(recipe, "caption_caption_probability", 0)
     if share and not any(np.isfinite(row.get("loss_caption_caption", np.nan)) for row in history):
         bound = recipe.caption_caption_below_loss
-        why, mend = "no image has captions in two languages", "Set caption_caption_probability: 0"
+        lacking = "no image has captions in two languages"
+        why, mend = lacking, "Set caption_caption_probability: 0"
         if bound != NONE:
-            why = f"they wait for a loss below {bound}, or {why}"
-            mend = f"Raise caption_caption_below_loss, or s{mend[1:]}"
+            why = f"they wait for a loss below {bound}, or {lacking}"
+            mend = "Raise caption_caption_below_loss, or set caption_caption_probability: 0"
         yield f"caption-caption updates never began: {why}. {mend}"

@@ -24,6 +24,7 @@ from ruamel.yaml import YAML
 from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.cli.recipe import recipe
+from pipeline_lib.contract.recalls import chance_recall_sum
 from pipeline_lib.evaluation.retrieval.hits import read_hits
 from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import Asked, Difference
@@ -36,7 +37,7 @@ from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
-from pipeline_lib.reporting.verdicts import chance, evidence, verdicts
+from pipeline_lib.reporting.verdicts import evidence, verdicts
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
@@ -159,7 +160,7 @@ def test_first_screen_says_who_won_and_by_how_much(study, page):
         row = summary.loc["mlmme_b100", language]
         bounds = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
         assert "{:.1f}\n{:.1f}–{:.1f}".format(row["sum_of_recalls"], *bounds) in words
-    assert f"a blind guess gets {chance(IMAGES, IMAGES * PER_IMAGE):.0f}." in words
+    assert f"a blind guess gets {chance_recall_sum(IMAGES, IMAGES * PER_IMAGE)[0]:.0f}." in words
 
 
 def test_each_row_of_a_recipe_leads_to_its_settings_and_their_places(study, page, monkeypatch):
@@ -322,7 +323,7 @@ def test_chance_is_that_of_all_possible_rankings():
     places = list(combinations(range(captions), per_image))
     recalls = [np.mean([min(own) < k for own in places]) for k in (1, 5, 10)]
     recalls += [min(k / images, 1) for k in (1, 5, 10)]
-    assert chance(images, captions) == pytest.approx(100 * sum(recalls))
+    assert chance_recall_sum(images, captions)[0] == pytest.approx(100 * sum(recalls))
 
 
 @given(low=st.floats(-1e4, 1e4), span=st.floats(1e-3, 1e4), about=st.integers(2, 6))

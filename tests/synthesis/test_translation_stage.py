@@ -18,7 +18,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import (
     check_captions,
     empty_pairs,
-    evaluation_images,
+    images_outside,
     read_captions,
     write_captions,
     write_images,
@@ -141,9 +141,8 @@ def test_two_translations_of_one_caption_are_parallel_and_machine_ones_are_not()
 
 def test_protected_images_are_left_out_and_their_presence_is_an_error():
     pairs = parallel_text(captions(), "en", "de")
-    protected = evaluation_images(
-        images({"photo:1": "test", "photo:2": "train", "photo:3": "val", "photo:4": "test"})
-    )
+    table = images({"photo:1": "test", "photo:2": "train", "photo:3": "val", "photo:4": "test"})
+    protected = images_outside(table, "train")
     with refused("photo:1", "photo:3"):
         check_training_pairs(pairs, protected, "translators.x")
     kept = without_images(pairs, protected)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import tiny
 
-from pipeline_lib.training.doubts import chance_recall_sum, doubts
+from pipeline_lib.contract.recalls import chance_recall_sum
+from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.seeds import description
 
 
@@ -32,13 +33,13 @@ def test_chance_is_what_random_ranks_give():
         best = np.where(owner == np.arange(images)[:, None], scores, -1).max(axis=1)
         to_text = 1 + (scores > best[:, None]).sum(axis=1)
         sums.append(sum(100 * (r <= k).mean() for r in (to_image, to_text) for k in (1, 5, 10)))
-    chance, deviation = chance_recall_sum(images, positives)
+    chance, deviation = chance_recall_sum(images, images * positives)
     assert chance == pytest.approx(np.mean(sums), abs=4 * np.std(sums) / 20)
     assert np.std(sums) < deviation
 
 
 def test_a_run_at_chance_level_is_named():
-    chance = 2 * chance_recall_sum(tiny.IMAGES, 2)[0]
+    chance = 2 * chance_recall_sum(tiny.IMAGES, 2 * tiny.IMAGES)[0]
     (said,) = found({"recall_sum": chance}, {"recall_sum": chance - 50})
     assert f"is {chance:.1f}, where chance gives {chance:.1f}" in said
 

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.queries import DIRECTIONS
+from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.contract.reports import read_rows
-from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS
 
 HITS = ["language", "seed", "images", "captions", "queries", *DIRECTIONS]
 """Columns: of each language and seed how many images and captions query, a digest of them, and how

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.evaluation.retrieval.ranking import Scores, bidirectional_ranks, dot_products
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_ratios
-
-CUTOFFS = (1, 5, 10)
-"""Ranks K at which recall (R@K) is reported."""
 
 
 @dataclass(frozen=True)

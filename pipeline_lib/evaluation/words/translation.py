@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.evaluation.retrieval.recalls import CUTOFFS, bootstrapped_recalls, recalls
+from pipeline_lib.contract.recalls import CUTOFFS
+from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, recalls
 from pipeline_lib.evaluation.significance import bootstrap_interval
 from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,

@@ -9,6 +9,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pipeline_lib.contract.recalls import chance_recall_sum
 from pipeline_lib.reporting.page.charts import (
     Figure,
     beta_charts,
@@ -25,7 +26,7 @@ from pipeline_lib.reporting.page.charts import (
 from pipeline_lib.reporting.page.gallery import Gallery
 from pipeline_lib.reporting.results import Results
 from pipeline_lib.reporting.table import FILES, Table
-from pipeline_lib.reporting.verdicts import Verdict, chance, evidence
+from pipeline_lib.reporting.verdicts import Verdict, evidence
 from pipeline_lib.settings.printed import recipe_lines
 
 SECTIONS = MappingProxyType(
@@ -145,7 +146,9 @@ def _leads(verdicts: Sequence[Verdict], summary: pd.DataFrame) -> dict[str, list
 
 def _chances(summary: pd.DataFrame) -> str:
     pools = summary[["image_to_text_n_queries", "text_to_image_n_queries"]].drop_duplicates()
-    values = sorted({f"{chance(int(i), int(c)):.0f}" for i, c in pools.to_numpy()}, key=float)
+    values = sorted(
+        {f"{chance_recall_sum(int(i), int(c))[0]:.0f}" for i, c in pools.to_numpy()}, key=float
+    )
     return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 

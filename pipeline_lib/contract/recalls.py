@@ -1,0 +1,21 @@
+"""Recalls at the field's cut-offs, and what a blind guess would give."""
+
+from math import comb, sqrt
+
+CUTOFFS = (1, 5, 10)
+"""R@k of every table is for these k."""
+
+
+def chance_recall_sum(images: int, captions: int) -> tuple[float, float]:
+    """Return the sum of six recalls (%) of random ranks, and a bound on its standard deviation.
+
+    Args:
+        images: In the pool.
+        captions: Of all of them, of each equally many.
+    """
+    right = max(1, round(captions / images))
+    shares = [min(k / images, 1) for k in CUTOFFS]
+    shares += [1 - comb(captions - right, k) / max(1, comb(captions, k)) for k in CUTOFFS]
+    # As if one caption's rank decided those of its image's others: the deviation is no larger.
+    deviations = (sqrt(share * (1 - share) / images) for share in shares)
+    return 100 * sum(shares), 100 * sum(deviations)
