@@ -58,7 +58,7 @@ def test_quality_is_that_of_sacrebleu_with_signatures():
     for name, expected in (("bleu", "tok:13a"), ("ter", "tok:tercom"), ("chrf", "nc:6")):
         assert expected in found[f"{name}_signature"]
         assert "version:" in found[f"{name}_signature"]
-    statistics = ter_statistics(hypotheses, references)
+    statistics = ter_statistics(hypotheses, references, "13a")
     assert ter(statistics.sum(axis=0)) == pytest.approx(found["ter"])
     for metric, name in ((BLEU(), "bleu"), (TER(), "ter")):
         theirs = metric.corpus_score(hypotheses, [references], n_bootstrap=1000)
@@ -66,6 +66,18 @@ def test_quality_is_that_of_sacrebleu_with_signatures():
         low, high = found[f"{name}_interval"]
         assert (high - low) / 2 == pytest.approx(half, rel=0.12)
         assert low < found[name] < high
+
+
+def test_text_without_spaces_is_edited_by_characters():
+    """4 of 13 are inserted or changed; as one word, all of the sentence would be."""
+    found = translation_quality(
+        ["一只狗在海滩上奔跑。"], ["一只棕色的狗在沙滩上奔跑。"], tokenize="zh", **BOOTSTRAP
+    )
+    assert found["ter"] == pytest.approx(100 * 4 / 13)
+    assert "asian:yes" in found["ter_signature"]
+    japanese = ["犬が走る。"], ["犬は走る。"]
+    edits, length = ter_statistics(*japanese, "char")[0]
+    assert (edits, length) == (1, 5)
 
 
 def test_all_that_meteor_lacks_is_listed(monkeypatch):

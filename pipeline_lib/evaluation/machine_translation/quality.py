@@ -32,14 +32,15 @@ def translation_quality(
         ``bleu``, ``ter`` and ``chrf`` in per cent, each with ``..._signature``, the first two with
         ``..._interval``, and ``n_segments``. JSON-serialisable.
     """
-    metrics = {"bleu": BLEU(tokenize=tokenize, force=True), "ter": TER(), "chrf": CHRF()}
+    edits = _edit_rate(tokenize)
+    metrics = {"bleu": BLEU(tokenize=tokenize, force=True), "ter": edits, "chrf": CHRF()}
     found: dict[str, object] = {"n_segments": len(hypotheses)}
     for name, metric in metrics.items():
         found[name] = metric.corpus_score(hypotheses, [references]).score
         found[f"{name}_signature"] = str(metric.get_signature())
     counted = {
         "bleu": (bleu, bleu_statistics(hypotheses, references, tokenize)),
-        "ter": (ter, ter_statistics(hypotheses, references)),
+        "ter": (ter, ter_statistics(hypotheses, references, tokenize)),
     }
     draws = {
         name: score(bootstrap_totals(statistics, resamples, seed))
@@ -49,14 +50,28 @@ def translation_quality(
     return {**found, **{f"{name}_interval": bound for name, bound in bounds.items()}}
 
 
-def ter_statistics(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """Return the edits of each segment and the length of its reference ``[segments, 2]``."""
-    metric = TER()
+def ter_statistics(
+    hypotheses: Sequence[str], references: Sequence[str], tokenize: str
+) -> np.ndarray:
+    """Return the edits of each segment and the length of its reference ``[segments, 2]``.
+
+    ``tokenize`` as in :func:`translation_quality`.
+    """
+    metric = _edit_rate(tokenize)
     found = (
         metric.sentence_score(hypothesis, [reference])
         for hypothesis, reference in zip(hypotheses, references, strict=True)
     )
     return np.array([(score.num_edits, score.ref_length) for score in found]).reshape(-1, 2)
+
+
+def _edit_rate(tokenize: str) -> TER:
+    """Return sacrebleu's TER: of words, or of characters where no spaces part the words.
+
+    A whole sentence of raw Chinese would be one word, and one edit.
+    """
+    unspaced = tokenize in ("zh", "char")
+    return TER(normalized=unspaced, asian_support=unspaced)
 
 
 def ter(totals: np.ndarray) -> np.ndarray:

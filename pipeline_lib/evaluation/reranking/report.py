@@ -160,7 +160,10 @@ def _gains(
 ) -> dict[str, object]:
     """Return what the seeds' models bring, by BLEU and by TER."""
     counts = {ranking: lists.statistics[chosen] for ranking, chosen in rows.items()}
-    edits = {ranking: ter_statistics(chosen, lists.references) for ranking, chosen in texts.items()}
+    edits = {
+        ranking: ter_statistics(chosen, lists.references, "none")
+        for ranking, chosen in texts.items()
+    }
 
     def over(ranking: str, found: Mapping[Ranking, np.ndarray], score: Score) -> dict[str, object]:
         seeds = np.stack([found[seed] for seed in lists.similarities])
