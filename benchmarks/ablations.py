@@ -3,8 +3,8 @@
 ``python -m benchmarks.ablations [PART ...]`` runs in a folder of a study whose inputs of the recipe
 are made (``dvc repro pairs@... features@... word_vectors@...``), and prints a table: the sum over
 languages of the validation sum of recalls at the end, and the difference that leaving a part out
-makes, paired by seed. One run per core; the schedule goes to its end in ``--epochs``. Test photos
-are not read.
+makes, paired by seed, with its deviation over seeds. One run per core; the schedule goes to its end
+in ``--epochs``. Test photos are not read.
 """
 
 import statistics
@@ -114,8 +114,10 @@ def spread(values: list[float]) -> str:
 
 
 def difference(sums: list[float], whole: list[float]) -> str:
-    """Return the mean difference between runs of the same seed."""
-    return f"{statistics.mean(a - b for a, b in zip(sums, whole, strict=True)):+.1f}"
+    """Return the mean difference between runs of the same seed, and its standard deviation."""
+    apart = [a - b for a, b in zip(sums, whole, strict=True)]
+    deviation = f" ± {statistics.stdev(apart):.1f}" if len(apart) > 1 else ""
+    return f"{statistics.mean(apart):+.1f}{deviation}"
 
 
 if __name__ == "__main__":

@@ -36,5 +36,5 @@ def test_a_silenced_part_is_heard_no_more(part):
 
 
 def test_differences_are_between_runs_of_a_seed():
-    assert ablations.difference([3.0, 5.0], [1.0, 2.0]) == "+2.5"
+    assert ablations.difference([3.0, 5.0], [1.0, 2.0]) == "+2.5 ± 0.7"
     assert ablations.spread([1.0, 3.0]) == "2.0 ± 1.4"

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from pipeline_lib.evaluation.seed_noise import DifferenceTest
 from pipeline_lib.reporting.comparisons import CORRECTED, difference_cells, p_value
 from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figures import COLUMNS, KEY
-from pipeline_lib.reporting.table import Table
+from pipeline_lib.reporting.table import Table, mean_cell
 from pipeline_lib.settings.claims import MEASURES, Claim
 
 Claims = Mapping[str, Claim]
@@ -17,6 +19,9 @@ Claims = Mapping[str, Claim]
 VERDICTS = ("reproduced", "not decided", "contradicted")
 
 _OF = ["name", "paper", "claim", "printed", "measure", "item", "row", "against", "expected"]
+
+_OURS = ["value", "sd", "against_value", "against_sd"]
+"""Our figures of both rows, means over seeds and their deviations; NaN where there are none."""
 
 
 def asked_by_claims(claims: Claims) -> Iterator[Asked]:
@@ -26,27 +31,36 @@ def asked_by_claims(claims: Claims) -> Iterator[Asked]:
             yield _asked(claim, item)
 
 
-def judged(claims: Claims, tests: Mapping[Asked, Difference], confidence: float) -> pd.DataFrame:
+def judged(
+    claims: Claims,
+    tests: Mapping[Asked, Difference],
+    cells: Mapping[tuple, NamedTuple],
+    confidence: float,
+) -> pd.DataFrame:
     """Return a row per claim and item: what was compared, the test, and the verdict.
 
     Args:
         claims: Of the study.
         tests: Of differences.differences, all of :func:`asked_by_claims` among them.
+        cells: Every figure by its name (differences.Measured).
         confidence: Level of the study, such as 0.95.
 
     Returns:
         Columns ``name``, ``paper``, ``claim``, ``printed``, ``measure``, ``item``, ``row``,
-        ``against``, ``expected``, the fields of differences.Difference, ``verdict``, one of
-        :data:`VERDICTS`, and ``why`` where nothing is decided.
+        ``against``, ``expected``, our figures of both (:data:`_OURS`), the fields of
+        differences.Difference, ``verdict``, one of :data:`VERDICTS`, and ``why`` where nothing is
+        decided.
     """
     rows = []
     for name, claim in claims.items():
         for item, compared in claim.compared.items():
-            found = tests[_asked(claim, item)]
+            asked = _asked(claim, item)
+            found = tests[asked]
             verdict, why = _verdict(claim, found, 1 - confidence)
             own = {**claim.model_dump(), **compared.model_dump(), "name": name, "item": item}
+            own |= dict(zip(_OURS, _ours(asked, cells), strict=True))
             rows.append({**own, **asdict(found), "verdict": verdict, "why": why})
-    return pd.DataFrame(rows, columns=[*_OF, *asdict(Difference(0.0)), "verdict", "why"])
+    return pd.DataFrame(rows, columns=[*_OF, *_OURS, *asdict(Difference(0.0)), "verdict", "why"])
 
 
 def claim_table(table: pd.DataFrame) -> Table | None:
@@ -58,7 +72,7 @@ def claim_table(table: pd.DataFrame) -> Table | None:
     counts, claims = table["verdict"].value_counts(), table["name"].nunique()
     found = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
     found = f"{found} (in {len(table)} comparisons of {claims} claims)"
-    header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict"]
+    header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict", "ours"]
     header += ["difference", "p"]
     return Table(
         "claims",
@@ -126,6 +140,12 @@ def _asked(claim: Claim, item: str) -> Asked:
     return Asked(chosen.row, chosen.against, measure.task, item, measure.variant, measure.metric)
 
 
+def _ours(asked: Asked, cells: Mapping[tuple, NamedTuple]) -> Iterator[float]:
+    for name in (asked.recipe, asked.baseline):
+        cell = cells.get((name, *asked.figure))
+        yield from (np.nan, np.nan) if cell is None else (cell.value, cell.sd)
+
+
 def _verdict(claim: Claim, found: Difference, level: float) -> tuple[str, str]:
     if found.untested:
         return "not decided", found.untested
@@ -137,7 +157,10 @@ def _verdict(claim: Claim, found: Difference, level: float) -> tuple[str, str]:
 
 def _line(row: Mapping[str, object]) -> list[str]:
     found = Difference(**{name: row[name] for name in asdict(Difference(0.0))})
-    cells = difference_cells(found, MEASURES[row["measure"]].form)
+    form = MEASURES[row["measure"]].form
+    plain = form.removeprefix("+")
+    ours = (mean_cell(row[mean], row[sd], plain) for mean, sd in (_OURS[:2], _OURS[2:]))
+    cells = difference_cells(found, form)
     words = [row[name] for name in ("paper", "claim", "printed", "measure", "item")]
     than = f"{row['expected']} than {row['against']}"
-    return [*words, row["row"], than, row["verdict"], *cells]
+    return [*words, row["row"], than, row["verdict"], " against ".join(ours), *cells]

@@ -120,6 +120,10 @@ _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
             Column(f"{protocol} {header}", protocol, metric)
             for protocol in PROTOCOLS
             for header, metric in (*((f"R@{r[1:]}", r) for r in RECALLS), ("sum", _SUMS))
+        ]
+        + [
+            Column(f"{protocol} queries", protocol, "n_queries", ",.0f", False, False)
+            for protocol in PROTOCOLS
         ],
     ),
     "sts": (

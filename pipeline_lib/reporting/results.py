@@ -79,15 +79,24 @@ class Results:
 
     @cached_property
     def measured(self) -> Measured:
-        """What tests and intervals are made of."""
+        """What intervals are made of."""
         single = figures(self.tasks, self.translated_queries.values())
         return Measured(single, self.hits, self.recipes, self.settings.evaluations)
+
+    @cached_property
+    def tested(self) -> Measured:
+        """What tests are made of: re-ranked translations, too."""
+        translators = {n: each.translator for n, each in self.settings.rerankings.items()}
+        reranked = reranked_figures(self.rerankings, translators)
+        every = pd.concat([self.measured.figures, reranked], ignore_index=True)
+        tests = reranking_tests(self.rerankings, translators)
+        return replace(self.measured, figures=every, tested=tests)
 
     @cached_property
     def claims(self) -> pd.DataFrame:
         """Claims of the papers with their verdicts."""
         confidence = self.settings.evaluations.retrieval.confidence
-        return judged(self.settings.claims, self.tests, confidence)
+        return judged(self.settings.claims, self.tests, self.tested.cells, confidence)
 
     @cached_property
     def figures(self) -> pd.DataFrame:
@@ -124,11 +133,7 @@ class Results:
             *asked_by_verdicts(self.summary),
             *asked_by_claims(self.settings.claims),
         ]
-        translators = {n: each.translator for n, each in self.settings.rerankings.items()}
-        reranked = reranked_figures(self.rerankings, translators)
-        single = pd.concat([self.measured.figures, reranked], ignore_index=True)
-        tested = reranking_tests(self.rerankings, translators)
-        return differences(asked, replace(self.measured, figures=single, tested=tested))
+        return differences(asked, self.tested)
 
     @cached_property
     def comparisons(self) -> pd.DataFrame:

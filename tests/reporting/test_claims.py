@@ -1,6 +1,7 @@
 """Claims of papers: which verdict a test gives, what stands in the table, and which are refused."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ def verdict(found, **changes):
     """Return the only row of a claim about German whose test is given."""
     own = claims(compared={"de": CLAIM["compared"]["de"]}, **changes)
     [asked] = asked_by_claims(own)
-    return judged(own, {asked: found}, 0.95).iloc[0]
+    return judged(own, {asked: found}, {}, 0.95).iloc[0]
 
 
 @pytest.mark.parametrize(
@@ -58,14 +59,18 @@ def test_the_table_has_a_line_per_claim_and_language():
     own = claims(measure="sts_unseen", compared={"world": {"row": "a", "against": "b"}})
     [asked] = asked_by_claims(own)
     assert asked[2:] == ("sts", "world", "without_overlap", "pearson")
-    table = claim_table(judged(own, {asked: Difference(-0.05, -0.1, -0.01, 0.002, 0.012)}, 0.95))
+    found = {asked: Difference(-0.05, -0.1, -0.01, 0.002, 0.012)}
+    ours = {"a": SimpleNamespace(value=0.7, sd=0.01), "b": SimpleNamespace(value=0.75, sd=np.nan)}
+    cells = {(name, *asked.figure): cell for name, cell in ours.items()}
+    table = claim_table(judged(own, found, cells, 0.95))
     counted = "0 reproduced, 0 not decided, 1 contradicted (in 1 comparisons of 1 claims)"
     assert counted in table.title
     assert table.rows == [
         ["calixto2017", "Translations help.", "table 1: 3 against 1", "sts_unseen", "world", "a",
-         "more than b", "contradicted", "−0.050 (−0.100 to −0.010)", ".012"],
+         "more than b", "contradicted", "0.700 ± 0.010 against 0.750", "−0.050 (−0.100 to −0.010)",
+         ".012"],
     ]  # fmt: skip
-    assert claim_table(judged({}, {}, 0.95)) is None
+    assert claim_table(judged({}, {}, {}, 0.95)) is None
 
 
 def test_a_study_reports_its_claims(tmp_path, monkeypatch):
@@ -124,7 +129,7 @@ def test_a_claim_of_bleu_is_decided_by_the_test_of_the_re_ranking(turned):
     clear = found([1.0, 8.0], 0.01)
     assert clear == Difference(sign * 4.5, *sorted([sign * 1.0, sign * 8.0]), 0.01, 0.01)
     verdict = "contradicted" if turned else "reproduced"
-    assert judged(own, {asked: clear}, 0.95)["verdict"].tolist() == [verdict]
+    assert judged(own, {asked: clear}, {}, 0.95)["verdict"].tolist() == [verdict]
     assert found(None, None).untested == ONE_SEED
 
 
