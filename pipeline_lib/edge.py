@@ -45,6 +45,9 @@ DISK = {
     errno.ENAMETOOLONG: "the name is too long for this file system. Take a shorter one",
     errno.ELOOP: "a link that leads back to itself. Remove it",
     errno.EMFILE: "too many files are open. Raise the limit: ulimit -n 4096",
+    errno.ENFILE: "too many files are open on this machine. Close other programs",
+    errno.EAGAIN: "the system starts no more processes or threads. Raise the limit: ulimit -u",
+    errno.ESTALE: "the network disk was connected anew meanwhile. Run the command again",
     errno.ENOMEM: "the memory of this machine is used up",
 }
 """What an error of the operating system means, and what to do."""
@@ -82,6 +85,8 @@ def explained(error: Exception) -> tuple[str, int]:
         return str(error), MISTAKE
     if isinstance(error, OSError) and error.errno in DISK:
         return f"{error.filename or os.getcwd()}: {DISK[error.errno]}.", MISTAKE
+    if isinstance(error, OSError) and error.errno and error.filename:
+        return f"{error.filename}: the system says: {error.strerror}. Mend it there.", MISTAKE
     if lacks_memory(error) or isinstance(error.__cause__, BrokenProcessPool):
         said = str(error) or type(error).__name__
         return (

@@ -45,7 +45,8 @@ def publish(path: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``path``; rename it onto ``path`` when the block succeeds.
 
     The caller creates a file or a folder at the yielded path. Everything is flushed to disk before
-    the rename, so ``path`` is either the complete new artefact or what it was before. If the block
+    the rename, so ``path`` is either the complete new artefact or what it was before (or nothing,
+    between the two renames by which a folder takes the place of another). If the block
     raises, the temporary is removed; after ``kill -9`` the next call removes it. Of several
     processes at once each writes its own, and the last one stays. Files and folders get the
     permissions of the umask, whatever wrote them.
@@ -244,12 +245,16 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
 
 
 def _move(source: Path, target: Path, aside: Path) -> None:
-    """Rename a file or a folder onto what may be there; os.replace leaves a folder with content."""
+    """Rename a file or a folder onto what may be there; os.replace leaves a folder with content.
+
+    What was there goes aside, to be deleted later: the name is free for two renames, no longer.
+    """
     while True:
         if target.is_dir() or source.is_dir():
+            with suppress(FileNotFoundError):  # of the turn before
+                _remove(aside)
             with suppress(FileNotFoundError):
                 os.rename(target, aside)
-            _remove(aside)
         try:
             os.replace(source, target)
         except OSError as error:

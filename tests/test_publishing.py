@@ -15,6 +15,7 @@ from graph import ROOT
 from ruamel.yaml import YAML
 from shell import python
 
+from pipeline_lib import publishing
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
 
@@ -34,6 +35,28 @@ def test_publishes_a_folder_whole(tmp_path):
             (folder / "deep").mkdir(parents=True)
             (folder / "deep" / name).write_text(name)
     assert [p.name for p in (tmp_path / "model" / "deep").iterdir()] == ["b"]
+
+
+def test_the_name_of_a_folder_is_free_for_two_renames_and_not_while_the_old_one_is_deleted(
+    tmp_path, monkeypatch
+):
+    target, there = tmp_path / "model", []
+    remove = publishing._remove
+
+    def watched(path):
+        if path.exists():
+            there.append(target.exists())
+        remove(path)
+
+    monkeypatch.setattr(publishing, "_remove", watched)
+    for name in ("old", "new"):
+        with publish(target) as folder:
+            folder.mkdir()
+            (folder / name).touch()
+    assert there
+    assert all(there)
+    assert [path.name for path in target.iterdir()] == ["new"]
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
 def test_a_failure_leaves_what_was_there(tmp_path):

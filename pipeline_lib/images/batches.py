@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from pipeline_lib.forks import cores
-from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.images.decoding import ImageError, is_of_machine
 
 _DIGEST_BYTES = 32
 
@@ -119,6 +119,8 @@ def _fill(pixels: np.ndarray, read: Callable[[Path], np.ndarray], path: Path) ->
     try:
         pixels[...] = read(path)
     except ImageError as error:
+        if is_of_machine(error.__cause__):
+            raise error.__cause__ from error
         return f"{path}: {error}"
     return None
 

@@ -52,7 +52,8 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
 
     Raises:
         ImageError: The file is no image, is damaged, has more than :data:`MAX_PIXELS`, or a side
-            below :data:`MIN_SIDE`.
+            below :data:`MIN_SIDE`; or memory or the disk failed: see :func:`is_of_machine` of its
+            cause.
     """
     try:
         with Image.open(photo, formats=FORMATS) as image:
@@ -71,6 +72,16 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
         raise ImageError(f"cannot be decoded ({type(error).__name__}: {error})") from error
 
 
+def is_of_machine(error: BaseException | None) -> bool:
+    """Return whether memory or the operating system failed, and not what was read.
+
+    Pillow raises OSError for damaged bytes too, but without a number.
+    """
+    return isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno is not None
+    )
+
+
 def check_pixels(width: int, height: int) -> None:
     """Raise :class:`ImageError` where an image of this size would take too much memory."""
     if width * height > MAX_PIXELS:
@@ -82,7 +93,10 @@ def check_pixels(width: int, height: int) -> None:
 def _upright(image: Image.Image) -> Image.Image:
     """Turn an image; Pillow's own function writes EXIF anew, which fails for tags out of range."""
     image.load()  # of PNG, EXIF may stand after the pixels
-    method = _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+    try:
+        method = _UPRIGHT.get(image.getexif().get(ExifTags.Base.Orientation))
+    except Exception:  # Pillow ignores damaged EXIF of JPEG, and raises on that of PNG and WebP
+        method = None
     return image if method is None else image.transpose(method)
 
 

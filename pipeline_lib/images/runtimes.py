@@ -71,6 +71,8 @@ def _torch_f32(device: str) -> Callable[[ImageEncoder, int, int], Runtime]:
 
 
 def _cuda_bf16(encoder: ImageEncoder, rows: int, side: int) -> Runtime:
+    if not multiplies_bf16(torch.device("cuda")):  # what it emulates is slower than float32
+        return _torch_f32("cuda")(encoder, rows, side)
     return Runtime(_torch_encode(encoder, "cuda", mixed=True), "cuda", "bf16")
 
 

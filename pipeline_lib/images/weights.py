@@ -9,6 +9,7 @@ import torchvision
 from safetensors.torch import load_file
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.decoding import is_of_machine
 from pipeline_lib.publishing import digest_in_name, file_sha256
 
 PACKAGE = "package"
@@ -61,12 +62,19 @@ def find_weights(backbone: str, weights: str) -> WeightsFile:
 
 
 def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
-    """Read the tensors of a ``.safetensors`` file or of a ``.pth`` file, which may hold no code."""
+    """Read the tensors of a ``.safetensors`` file or of a ``.pth`` file, which may hold no code.
+
+    Raises:
+        ContractError: It holds something else.
+        OSError: It cannot be read.
+    """
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
         return _named_tensors(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # pickle, zip and safetensors each have their own types
+        if is_of_machine(error):
+            raise
         raise ContractError(
             f"{path}: expected a state dict saved by torch.save or safetensors, found something "
             f"else ({type(error).__name__}: {error}). Fetch the file again, or save the network's "

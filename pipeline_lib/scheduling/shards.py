@@ -235,6 +235,11 @@ class _Run:
             return
         if event.problems:
             self._problems[event.index] = event.problems
+        elif hashlib.sha256(event.result).digest() != event.sha256:
+            raise ContractError(
+                f"shard {event.index}: expected the result as it was computed, found another. The "
+                "network or a node's memory is faulty"
+            )
         else:
             self._store.write(event.index, event.result, event.sha256)
         self._bar.update(len(self._left.pop(event.index).items))
@@ -322,16 +327,7 @@ class InMemory:
         return index in self._results
 
     def write(self, index: int, result: bytes, sha256: bytes) -> None:
-        """Keep the result of a shard.
-
-        Raises:
-            ContractError: It is not what was computed.
-        """
-        if hashlib.sha256(result).digest() != sha256:
-            raise ContractError(
-                f"shard {index}: expected the result as it was computed, found another. The "
-                "network or a node's memory is faulty"
-            )
+        """Keep the result of a shard."""
         self._results[index] = result
 
     def read(self, index: int) -> bytes:

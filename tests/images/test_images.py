@@ -1,5 +1,6 @@
 """Decoding, transforms, backbones, weights and runtimes of image features."""
 
+import errno
 import struct
 from pathlib import Path
 
@@ -17,13 +18,15 @@ from tiny_photos import named
 from torchvision.transforms import v2
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images import decoding, runtimes
 from pipeline_lib.images import weights as weights_module
 from pipeline_lib.images.backbones import BACKBONES
+from pipeline_lib.images.batches import load_batch
 from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
 from pipeline_lib.images.networks import ImageEncoder, load_encoder
-from pipeline_lib.images.runtimes import build_runtime, import_openvino
+from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
-from pipeline_lib.images.weights import find_weights
+from pipeline_lib.images.weights import find_weights, read_state_dict
 from pipeline_lib.publishing import file_sha256
 
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
@@ -150,6 +153,36 @@ def test_a_photo_is_turned_whatever_its_other_tags_hold(tmp_path, orientation):
     tags = b"Exif\0\0II*\0\x08\0\0\0\2\0" + width + turned + bytes(4)
     Image.new("RGB", (40, 24)).save(tmp_path / "a.jpg", exif=tags)
     assert decode(tmp_path / "a.jpg").shape == ((24, 40, 3) if orientation == 1 else (40, 24, 3))
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "png", "webp"])
+def test_damaged_exif_turns_nothing(tmp_path, suffix):
+    image = Image.fromarray(smooth_image(24, 40, 0))
+    image.save(tmp_path / f"a.{suffix}", exif=b"Exif\0\0garbage of a camera")
+    assert decode(tmp_path / f"a.{suffix}").shape == (24, 40, 3)
+
+
+@pytest.mark.parametrize("failure", [MemoryError(), OSError(errno.EIO, "Input/output error")])
+def test_where_the_machine_fails_no_photo_is_blamed(tmp_path, monkeypatch, failure):
+    Image.new("RGB", (40, 24)).save(tmp_path / "a.png")
+
+    def fail(_image):
+        raise failure
+
+    monkeypatch.setattr(decoding, "_to_rgb", fail)
+    with pytest.raises(type(failure)):
+        load_batch([tmp_path / "a.png"], (1, 24, 40, 3), decode)
+
+
+def test_weights_that_cannot_be_read_are_not_called_damaged(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_state_dict(tmp_path / "lost.pth")
+
+
+def test_a_gpu_without_bfloat16_computes_features_in_float32(monkeypatch):
+    monkeypatch.setattr(runtimes, "multiplies_bf16", lambda _device: False)
+    monkeypatch.setattr(runtimes, "_torch_encode", lambda *_, mixed: mixed)
+    assert RUNTIMES["cuda", "bf16"](None, 4, 8) == Runtime(False, "cuda", "f32")
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 500)])

@@ -4,6 +4,7 @@ import hashlib
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.scheduling.shards import (
     IN_FLIGHT,
     MOST_LOSSES,
+    FileStore,
     Finished,
     Gone,
     InMemory,
@@ -247,13 +249,22 @@ def test_this_process_serves_several_calls(expected):
     pool.close()
 
 
-def test_a_result_that_changed_on_its_way_is_refused():
+def test_results_are_kept_until_they_are_read():
     store = InMemory()
     store.write(3, b"result", hashlib.sha256(b"result").digest())
     assert store.is_finished(3)
     assert store.read(3) == b"result"
-    with pytest.raises(ContractError, match="shard 4: expected the result as it was computed"):
-        store.write(4, b"resulT", hashlib.sha256(b"result").digest())
+    assert not store.is_finished(3)
+
+
+def test_a_result_that_changed_on_its_way_is_refused_whatever_keeps_it(tmp_path):
+    def changed(pool):
+        return replace(pool.finish("a"), result=b"another")
+
+    for store in (Memory(), InMemory(), FileStore(tmp_path)):
+        with pytest.raises(ContractError, match="shard 0: expected the result as it was computed"):
+            run(in_shards(WORDS, 4), Acted(["a"], changed), store)
+        assert not store.is_finished(0)
 
 
 def test_a_long_shard_is_named_in_short():
