@@ -78,7 +78,10 @@ class FeatureStore:
         return hashlib.sha256(features).digest() == stored[_DIGEST_BYTES:]
 
     def write(self, index: int, result: bytes, sha256: bytes) -> None:
-        """Store the features of a batch, ``float32 [images, dim]`` in little endian."""
+        """Store the features of a batch, ``float32 [images, dim]`` in little endian.
+
+        ``dim`` counts all vectors of an image, one beside the other.
+        """
         _write(self._vectors, result, index * self._bytes)
         # Only after the vectors are on disk may the key say so.
         _write(self._finished, self._keys[index] + sha256, index * 2 * _DIGEST_BYTES)

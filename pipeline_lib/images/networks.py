@@ -22,7 +22,7 @@ class ExtractorSettings(Protocol):
         transform: A key of :data:`TRANSFORMS`.
         resize: Shorter side in pixels after resizing; those that squash do not use it.
         crop: Height and width of a crop in pixels.
-        precision: ``bf16`` or ``f32``.
+        precision: ``bf16``, ``f32`` or ``f64``.
         batch_size: Images per forward pass.
         layers: ``last`` or ``stages``: see :func:`load_encoder`.
     """

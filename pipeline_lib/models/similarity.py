@@ -48,14 +48,24 @@ SIMILARITIES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
+def _above(a: Tensor, b: Tensor) -> Tensor:
+    return -(b - a).clamp_(min=0).square_().sum(dim=1)
+
+
 class _SquaredOrder(torch.autograd.Function):
-    """Row by row, so that no ``[n, m, dim]`` is ever held (2 GB for 100 x 5,000 pairs of 1,024)."""
+    """Row by row, so that no ``[n, m, dim]`` is ever held (2 GB for 100 x 5,000 pairs of 1,024).
+
+    Rows are of the side that has fewer: one query is compared with all photos at once.
+    """
 
     @staticmethod
     def forward(ctx: FunctionCtx, a: Tensor, b: Tensor) -> Tensor:
         ctx.save_for_backward(a, b)
-        rows = [-(b - row).clamp_(min=0).square_().sum(dim=1) for row in a]
-        return torch.stack(rows) if rows else a.new_empty(0, len(b))
+        if not len(a) or not len(b):
+            return a.new_empty(len(a), len(b))
+        if len(a) <= len(b):
+            return torch.stack([_above(row, b) for row in a])
+        return torch.stack([_above(a, row) for row in b], dim=1)
 
     @staticmethod
     @once_differentiable

@@ -224,11 +224,12 @@ def units(generator, dim, *counts):
     return [torch.nn.functional.normalize(side, dim=1).abs() for side in drawn]
 
 
+@pytest.mark.parametrize("counts", [(3, 4), (6, 2)])
 @pytest.mark.parametrize("name", SIMILARITIES)
-def test_similarities_and_their_gradients_are_their_formulas(name):
+def test_similarities_and_their_gradients_are_their_formulas(name, counts):
     generator = torch.Generator().manual_seed(2)
-    a, b = units(generator, 5, 3, 4)
-    weights = torch.randn(3, 4, generator=generator)
+    a, b = units(generator, 5, *counts)
+    weights = torch.randn(*counts, generator=generator)
     results = []
     for similarity in (SIMILARITIES[name], FORMULAS[name]):
         x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
@@ -238,6 +239,12 @@ def test_similarities_and_their_gradients_are_their_formulas(name):
     torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-4, atol=1e-5)
     if "order" in name:  # the others are equal on the unit sphere only, and so are their slopes
         torch.testing.assert_close(results[0][1:], results[1][1:], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("counts", [(0, 3), (3, 0), (4, 1)])
+@pytest.mark.parametrize("name", SIMILARITIES)
+def test_either_side_may_be_empty_or_short(name, counts):
+    assert SIMILARITIES[name](*(torch.rand(count, 5) for count in counts)).shape == counts
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
