@@ -594,7 +594,7 @@ def _write_index(path: Path, count: int = 2500) -> None:
 
 def _write_learnt_captions(path: Path) -> None:
     embedder = SimpleNamespace(embed_sentences=lambda texts, _: np.ones((len(texts), 64)))
-    kept_vectors(embedder, {"en": NOISE}, path)
+    kept_vectors(embedder, {"en": NOISE}, path, "none")
 
 
 def _write_translations(path: Path) -> None:

@@ -92,7 +92,8 @@ def _without_bf16(embedder: Embedder) -> Embedder:
     if extractor.precision != "bf16":
         return embedder
     plain = {"extractor": extractor.model_copy(update={"precision": "f32"})}
-    return Embedder(embedder.model, embedder.preprocessing.model_copy(update=plain))
+    preprocessing = embedder.preprocessing.model_copy(update=plain)
+    return Embedder(embedder.model, preprocessing, embedder.folder)
 
 
 def _texts(embedder: Embedder, model: Path) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ import click
 
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER
+from pipeline_lib.search.names import printable
 
 
 @click.command(
@@ -31,7 +32,7 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)
         for path, problem in unreadable.items():
-            click.echo(f"unreadable: {path.encode(errors='replace').decode()}: {problem}", err=True)
+            click.echo(f"unreadable: {printable(path)}: {problem}", err=True)
     else:
         count = embed_table(embedder, source, language, output)
     click.echo(f"{output}: {count:,} vectors")

@@ -8,6 +8,7 @@ import click
 
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
+from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.publishing import flush, own_folder
 from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
 from pipeline_lib.settings.study import load_settings
@@ -51,6 +52,7 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
     """
     source = Source(name, captions.resolve(), images.resolve(), languages)
     _check_place(Path.cwd(), name)
+    _check_name(name, door)
     found = _make(Path.cwd(), source, DOORS[door])
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
@@ -85,6 +87,15 @@ def _check_place(root: Path, name: str) -> None:
         )
     if (root / "studies" / name).exists():
         raise SettingsError(f"studies/{name} is there already: take another name, or remove it")
+
+
+def _check_name(name: str, door: str) -> None:
+    """Refuse the name of a published data set: a model card would claim its licence."""
+    if name in DATA_LICENCES and not name.startswith(door):
+        raise SettingsError(
+            f"NAME: expected a name of your own, found {name}, a data set whose licence model "
+            "cards would give for yours: take another name"
+        )
 
 
 def _write_study(root: Path, folder: Path, params: str) -> None:

@@ -14,10 +14,11 @@ from pipeline_lib.search.names import printable
 
 if TYPE_CHECKING:
     from pipeline_lib.search.index import PhotoIndex
-    from pipeline_lib.search.searcher import Hit, Searcher, Term
+    from pipeline_lib.search.searcher import Hit, QueryEmbedder, Term
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
+PRESENT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
@@ -32,7 +33,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--language", metavar="CODE", help="Language of the query; if not given, it is detected."
 )
-@click.option("--image", "images", type=FILE, multiple=True, help="A photo like those searched.")
+@click.option(
+    "--image", "images", type=PRESENT_FILE, multiple=True, help="A photo like those searched."
+)
 @click.option(
     "-k", "count", type=click.IntRange(min=1), default=10, show_default=True,
     help="How many photos to print.",
@@ -59,13 +62,14 @@ def search(
         raise ContractError('QUERY: expected words or --image, found none: try "a dog"')
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
     from pipeline_lib.search.index import default_index, update_index
-    from pipeline_lib.search.searcher import Searcher
+    from pipeline_lib.search.searcher import QueryEmbedder, Searcher
 
     embedder = Embedder.load(model)
+    embed = QueryEmbedder(embedder)  # first: to index a folder may take hours
+    terms = [_words(embed, text, language, sign) for sign, text in parts]
+    terms += [_photo(embed, path) for path in images]
     file = index or default_index(model, photos)
     searcher = Searcher(embedder, update_index(embedder, model, photos, file))
-    terms = [searcher.words(text, language, sign) for sign, text in parts]
-    terms += [_photo(searcher, path) for path in images]
     hits = searcher.best(terms, count)
     if as_json:
         _print_json(searcher.index, terms, hits)
@@ -95,9 +99,18 @@ def signed(query: Sequence[str]) -> Iterator[tuple[int, str]]:
         raise ContractError(f"QUERY: expected words after {query[-1]!r}, found none")
 
 
-def _photo(searcher: "Searcher", path: Path) -> "Term":
+def _words(embed: "QueryEmbedder", text: str, language: str | None, sign: int) -> "Term":
+    from pipeline_lib.search.languages import LanguageError
+
     try:
-        return searcher.photo(path, str(path))
+        return embed.words(text, language, sign)
+    except LanguageError as error:
+        raise ContractError(f"QUERY: {error}. If it is one of them, name it: --language") from error
+
+
+def _photo(embed: "QueryEmbedder", path: Path) -> "Term":
+    try:
+        return embed.photo(path, str(path))
     except ImageError as error:
         raise ContractError(f"--image {path}: {error}") from error
 

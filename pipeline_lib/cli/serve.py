@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from pipeline_lib.cli.example import example
-from pipeline_lib.cli.search import FILE, FOLDER
+from pipeline_lib.cli.search import FILE, FOLDER, PRESENT_FILE
 from pipeline_lib.contract.problems import ContractError
 
 
@@ -18,7 +18,7 @@ from pipeline_lib.contract.problems import ContractError
 @click.argument("model", type=FOLDER)
 @click.argument("photos", type=FOLDER)
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
-@click.option("--captions", type=FILE, help="Training captions (data/pairs/NAME.parquet).")
+@click.option("--captions", type=PRESENT_FILE, help="Training captions (data/pairs/NAME.parquet).")
 @click.option("--index", type=FILE, help="File of the index; else one in your cache.")
 def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Path | None) -> None:
     """Serve a page on this machine (127.0.0.1) that searches the photos below the folder PHOTOS.
@@ -39,11 +39,12 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     from pipeline_lib.search.index import default_index, update_index
     from pipeline_lib.search.searcher import Searcher
 
-    with _listen(port) as listening:  # first: to index a folder may take hours
+    with _listen(port) as listening:
         embedder, file = Embedder.load(model), index or default_index(model, photos)
-        searcher = Searcher(embedder, update_index(embedder, model, photos, file))
         table = captions or study_captions(model)
         found = load_captions(embedder, model, table, file.parent) if table else None
+        # Last of what may fail: to index a folder may take hours.
+        searcher = Searcher(embedder, update_index(embedder, model, photos, file))
         searcher.load()
         # A query is small, and shares the machine with what shows its photos.
         torch.set_num_threads(1)

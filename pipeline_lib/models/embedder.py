@@ -16,6 +16,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
+from pipeline_lib.settings.images import Extractor
 from pipeline_lib.text.tokenizers import Tokenize, build_tokenizer
 from pipeline_lib.text.vocabulary import UNK
 
@@ -27,9 +28,11 @@ class Embedder:
     they did not come in a package).
     """
 
-    def __init__(self, model: JointSpace, preprocessing: Preprocessing) -> None:
-        """Put a trained model behind its preprocessing."""
-        self.model, self.preprocessing = model, preprocessing
+    def __init__(
+        self, model: JointSpace, preprocessing: Preprocessing, folder: Path | str = "."
+    ) -> None:
+        """Put a trained model, which lies in a folder, behind its preprocessing."""
+        self.model, self.preprocessing, self.folder = model, preprocessing, Path(folder)
 
     @classmethod
     def load(cls, folder: Path | str) -> "Embedder":
@@ -48,7 +51,7 @@ class Embedder:
         model = JointSpace.load(folder).to_best_device()
         with reading(folder / "preprocessing.json", "a model's preprocessing"):
             text = (folder / "preprocessing.json").read_text(encoding="utf-8")
-            return cls(model, Preprocessing.model_validate(json.loads(text)))
+            return cls(model, Preprocessing.model_validate(json.loads(text)), folder)
 
     @property
     def languages(self) -> list[str]:
@@ -162,4 +165,33 @@ class Embedder:
         # Seconds a photo for bits that only the comparison of experiments needs.
         precision = "f32" if extractor.precision == F64 else extractor.precision
         changes = {"batch_size": batch_size, "precision": precision}
+        changes["weights"] = weights_of(extractor, self.folder)
         return PhotoEncoder(extractor.model_copy(update=changes))
+
+
+def study_folder(model: Path) -> Path:
+    """Return the study of a model's folder (data/models/RECIPE/seed-N); else the folder itself."""
+    place = model.resolve()
+    return place.parents[3] if len(place.parents) > 3 else place
+
+
+def weights_of(extractor: Extractor, model: Path) -> str:
+    """Return the backbone weights of a model in a folder: a name, or a path that is found.
+
+    Weights of one's own are looked for from the current folder, then from the model's study.
+
+    Raises:
+        ContractError: If they are in neither.
+    """
+    weights = Path(extractor.weights)
+    if weights.suffix not in (".pth", ".safetensors"):
+        return extractor.weights
+    folders = [Path.cwd(), study_folder(model)]
+    found = next((folder / weights for folder in folders if (folder / weights).is_file()), None)
+    if not found:
+        looked_in = " or ".join(dict.fromkeys(map(str, folders)))
+        raise ContractError(
+            f"weights of {extractor.backbone}: expected {weights} in {looked_in}, found none. "
+            "Put the file there, or run the command in the folder that has it"
+        )
+    return str(found)

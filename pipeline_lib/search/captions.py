@@ -1,7 +1,10 @@
 """Training captions by their vectors: what a model has read that lies near a photo or a query."""
 
 import hashlib
+import json
+import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +17,9 @@ from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256, publish, tree_sha256
 from pipeline_lib.search.searcher import top
+
+_MADE_OF = "made-of.txt"
+"""In a folder of vectors: the digests of the model and of the table."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
         embedder: The model; other languages than its own are left out.
         model: Its folder.
         table: Of schema contract.tables.PAIRS.
-        cache: Folder in which the vectors are kept.
+        cache: Folder in which the vectors are kept; those of another version of the model or of the
+            table, in the same places, are replaced.
 
     Raises:
         ContractError: If the table has no caption in a language of the model.
@@ -72,25 +79,40 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
         raise ContractError(
             f"{table}: expected training captions in {', '.join(embedder.languages)}, found none"
         )
-    key = hashlib.sha256(f"{tree_sha256(model)} {file_sha256(table)}".encode()).hexdigest()[:32]
+    places = json.dumps([os.fsdecode(place.resolve()) for place in (model, table)])
+    name = f"captions-{hashlib.sha256(places.encode()).hexdigest()[:32]}"
+    made_of = f"{tree_sha256(model)} {file_sha256(table)}"
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }
-    return Captions(texts, kept_vectors(embedder, texts, cache / f"captions-{key}"))
+    return Captions(texts, kept_vectors(embedder, texts, cache / name, made_of))
 
 
 def kept_vectors(
-    embedder: Embedder, texts: dict[str, list[str]], kept: Path
+    embedder: Embedder, texts: dict[str, list[str]], kept: Path, made_of: str
 ) -> dict[str, np.ndarray]:
-    """Return the vectors of sentences by language: those that a folder keeps, if it is whole."""
-    names = [f"{language}.npy" for language in texts]
-    try:
-        check_sums(kept, (SUMS, *names))
-    except ContractError:  # not there yet, or damaged
+    """Return the vectors of sentences by language.
+
+    Args:
+        embedder: The model.
+        texts: The sentences.
+        kept: Folder of their vectors, which is made anew if it is not whole, or of something else.
+        made_of: Digests of the model and of the sentences.
+    """
+    if not _is_kept(kept, texts, made_of):
         with publish(kept) as folder:
             folder.mkdir()
             for language, own in texts.items():
                 vectors = embedder.embed_sentences(own, language).astype(np.float32)
                 np.save(folder / f"{language}.npy", vectors)
+            (folder / _MADE_OF).write_text(made_of, encoding="utf-8")
             write_sums(folder)
     return {language: np.load(kept / f"{language}.npy") for language in texts}
+
+
+def _is_kept(kept: Path, languages: Iterable[str], made_of: str) -> bool:
+    try:
+        check_sums(kept, (SUMS, _MADE_OF, *(f"{language}.npy" for language in languages)))
+    except ContractError:  # not there yet, or damaged
+        return False
+    return (kept / _MADE_OF).read_text(encoding="utf-8") == made_of

@@ -80,8 +80,9 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     """Bring the index of a folder up to date, and return it.
 
     Only new and changed photos are embedded: those of another size or time whose content (SHA-256)
-    no readable photo of the index has. Photos that could not be read are tried again. If this is
-    interrupted, what is done is kept; if it is killed, what was written last, a minute or so ago.
+    no readable photo of the index has, and of equal ones one. Photos that could not be read are
+    tried again. If this is interrupted, what is done is kept; if it is killed, what was written
+    last, a minute or so ago.
 
     Args:
         embedder: The model.
@@ -117,6 +118,9 @@ Without a SHA-256 the photo could not be read, which says nothing of its content
 """
 
 _Rows = dict[str, _Row]
+
+_Outcome = tuple[str, str, np.ndarray | None]
+"""What a row says of a photo's content: SHA-256, what is wrong (or nothing), vector (or none)."""
 
 
 def photo_paths(folder: Path) -> list[str]:
@@ -192,7 +196,7 @@ def _embedded(
     """Yield the rows of new and changed photos, showing progress."""
     with tqdm(total=len(changed), desc="photos", unit=" photos", disable=not changed) as bar:
         for first in range(0, len(changed), _AT_ONCE):
-            new: dict[str, str] = {}
+            new: dict[str, list[str]] = {}
             for path in changed[first : first + _AT_ONCE]:
                 digest, problem = _content(folder / path, folder)
                 if problem:
@@ -200,17 +204,36 @@ def _embedded(
                 elif digest in of_content:
                     row = of_content[digest][2:]
                 else:
-                    new[path] = digest
+                    new.setdefault(digest, []).append(path)
                     continue
                 bar.update()
                 yield path, (*found[path], *row)
-            vectors = embedder.embed_each([folder / path for path in new])
-            for (path, digest), vector in zip(new.items(), vectors, strict=True):
+            for path, outcome in _embedded_once(embedder, folder, new):
                 bar.update()
-                yield path, (*found[path], *_outcome(digest, vector))
+                row = (*found[path], *outcome)
+                if not row[3]:
+                    of_content[row[2]] = row
+                yield path, row
 
 
-def _outcome(digest: str, vector: np.ndarray | ImageError) -> tuple[str, str, np.ndarray | None]:
+def _embedded_once(
+    embedder: Embedder, folder: Path, equal: dict[str, list[str]]
+) -> Iterator[tuple[str, _Outcome]]:
+    """Yield what becomes of photos, given by their SHA-256: of equal ones one is embedded.
+
+    Where that one could not be read, the next is tried: no photo inherits a problem.
+    """
+    while equal:
+        vectors = embedder.embed_each([folder / paths[0] for paths in equal.values()])
+        for (digest, paths), vector in zip(equal.items(), vectors, strict=True):
+            outcome = _outcome(digest, vector)
+            done = paths[:1] if outcome[1] else paths[:]
+            del paths[: len(done)]
+            yield from ((path, outcome) for path in done)
+        equal = {digest: paths for digest, paths in equal.items() if paths}
+
+
+def _outcome(digest: str, vector: np.ndarray | ImageError) -> _Outcome:
     """Return the SHA-256 of a photo, what is wrong and its vector, as in a row."""
     if not isinstance(vector, ImageError):
         return digest, "", np.float32(vector)

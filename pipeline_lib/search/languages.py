@@ -15,6 +15,10 @@ _UNKNOWN = 6.0
 """By how much, as a logarithm, a sentence of unknown words is less likely in a language."""
 
 
+class LanguageError(ContractError):
+    """A text seems to be in no language of the model; whoever catches it says how to name one."""
+
+
 class LanguageDetector:
     """Finds a query's language by its letters (py3langid) and by the words that the model knows.
 
@@ -34,7 +38,7 @@ class LanguageDetector:
         """Return the language of a query.
 
         Raises:
-            ContractError: If it is in none that the model has.
+            LanguageError: If it is in none that the model has.
         """
         probabilities = dict(self._identifier.rank(text))
         unknown = {each: self._unknown_share(text, each) for each in self.embedder.languages}
@@ -46,10 +50,9 @@ class LanguageDetector:
         here = sum(probabilities.get(each, 0) for each in unknown)
         if here < 0.5 and unknown[best] > 0.5:
             likely = max(probabilities, key=probabilities.get)
-            raise ContractError(
-                f"query: expected one of the model's languages ({', '.join(unknown)}), found "
-                f"{text!r}, which looks like {likely}. If it is one of them, name it: "
-                "--language, or beside the page's box"
+            raise LanguageError(
+                f"expected one of the model's languages ({', '.join(unknown)}), found {text!r}, "
+                f"which looks like {likely}"
             )
         return best
 

@@ -41,13 +41,12 @@ class Hit:
     score: float
 
 
-class Searcher:
-    """A model, the index of a folder, and the languages of queries."""
+class QueryEmbedder:
+    """Terms of words and of photos, for which no index is needed."""
 
-    def __init__(self, embedder: Embedder, index: PhotoIndex) -> None:
-        """Take a model and the index that it made."""
-        self.embedder, self.index = embedder, index
-        self.languages = LanguageDetector(embedder)
+    def __init__(self, embedder: Embedder) -> None:
+        """Take the model that embeds them."""
+        self.embedder, self.languages = embedder, LanguageDetector(embedder)
 
     def load(self) -> None:
         """Load now what the first query of each language would load."""
@@ -59,6 +58,7 @@ class Searcher:
         """Return a term of words; their language is detected if none is named.
 
         Raises:
+            LanguageError: If it is not named, and seems to be none of the model's.
             ContractError: If there is no word, or the model does not have the language.
         """
         if not any(map(str.isalnum, text)):
@@ -80,6 +80,15 @@ class Searcher:
         if isinstance(vector, Exception):
             raise vector
         return Term(name, np.float32(vector), sign)
+
+
+class Searcher(QueryEmbedder):
+    """A model, the index of a folder, and the languages of queries."""
+
+    def __init__(self, embedder: Embedder, index: PhotoIndex) -> None:
+        """Take a model and the index that it made."""
+        super().__init__(embedder)
+        self.index = index
 
     def indexed(self, number: int, sign: int = 1) -> Term:
         """Return a term of a photo of the index.

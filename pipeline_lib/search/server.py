@@ -31,6 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.search.captions import Captions
+from pipeline_lib.search.languages import LanguageError
 from pipeline_lib.search.names import printable
 from pipeline_lib.search.searcher import Hit, Searcher, Term
 from pipeline_lib.settings.strict import Strict
@@ -40,6 +41,9 @@ SIZES = {"small": 320, "large": 1600}
 
 MAX_QUERY, MAX_UPLOAD = 16 * 2**10, 32 * 2**20
 """Largest body in bytes of a query and of a photo."""
+
+MAX_TERMS = 8
+"""Parts of a query."""
 
 _UPLOADS = 64
 """Photos dropped on the page that can still be asked for."""
@@ -77,7 +81,7 @@ class Dropped(Strict):
 class Query(Strict):
     """What is searched for, and how many photos are wanted."""
 
-    terms: Annotated[list[Words | Indexed | Dropped], Field(min_length=1, max_length=8)]
+    terms: Annotated[list[Words | Indexed | Dropped], Field(min_length=1, max_length=MAX_TERMS)]
     count: Annotated[int, Field(ge=1, le=500)] = 60
 
 
@@ -90,13 +94,14 @@ def build_app(searcher: Searcher, captions: Captions | None) -> Starlette:
         Route("/search", pages.search, methods=["POST"]),
         Route("/languages", pages.languages, methods=["POST"]),
         Route("/photos", pages.upload, methods=["POST"]),
-        Route("/photos/{number:int}/captions", pages.why),
-        Route("/photos/{number:int}/{size}", pages.photo),
+        Route("/photos/{number}/captions", pages.why),
+        Route("/photos/{number}/{size}", pages.photo),
     ]
     problems = {
         ContractError: _problem(400),
+        LanguageError: _problem(400, _with_remedy),
         ImageError: _problem(415),
-        ValidationError: _problem(422),
+        ValidationError: _problem(422, _without_values),
     }
     app = Starlette(routes=routes, exception_handlers=problems)
     app.add_middleware(Guard, policy=pages.policy)
@@ -147,11 +152,32 @@ def _is_own(request: Request) -> bool:
 _refuse = JSONResponse({"error": "not from this page: open http://127.0.0.1 itself"}, 403)
 
 
-def _problem(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _problem(
+    status: int, message: Callable[[Exception], str] = str
+) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(_request: Request, error: Exception) -> Response:
-        return JSONResponse({"error": str(error)}, status)
+        return JSONResponse({"error": message(error)}, status)
 
     return answer
+
+
+def _with_remedy(error: LanguageError) -> str:
+    return f"query: {error}. If it is one of them, choose it beside the box"
+
+
+def _without_values(error: ValidationError) -> str:
+    """Return what is wrong where, and neither what was sent nor pydantic's links."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    places = (".".join(map(str, ("query", *each["loc"]))) for each in found)
+    return "; ".join(f"{where}: {each['msg']}" for where, each in zip(places, found, strict=True))
+
+
+def _number(request: Request) -> int:
+    """Return the number of a photo that a path names; int() itself raises beyond 4,300 digits."""
+    number = request.path_params["number"]
+    if not re.fullmatch("[0-9]{1,18}", number):
+        raise HTTPException(404)
+    return int(number)
 
 
 class _Pages:
@@ -177,6 +203,7 @@ class _Pages:
                 "unreadable": unreadable,
                 "languages": self.searcher.embedder.languages,
                 "captions": self.captions is not None,
+                "max_terms": MAX_TERMS,
             }
         )
 
@@ -201,7 +228,7 @@ class _Pages:
         return JSONResponse({"upload": name})
 
     async def photo(self, request: Request) -> Response:
-        number, size = request.path_params["number"], request.path_params["size"]
+        number, size = _number(request), request.path_params["size"]
         if size not in SIZES:
             raise HTTPException(404)
         try:
@@ -216,7 +243,7 @@ class _Pages:
 
     async def why(self, request: Request) -> Response:
         try:
-            vector = self.searcher.indexed(request.path_params["number"]).vector
+            vector = self.searcher.indexed(_number(request)).vector
         except ContractError as error:
             raise HTTPException(404) from error
         if self.captions is None:

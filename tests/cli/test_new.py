@@ -376,6 +376,35 @@ def test_names_that_a_study_cannot_have(root, name):
     assert_refused(root, new(write(SHORT), name=name), "NAME: expected a letter, then letters")
 
 
+@pytest.mark.parametrize("name", ["world", "coco_stair", "coco_shared", "multi30k_calixto"])
+def test_data_of_ones_own_have_no_name_whose_licence_a_card_would_claim(root, name):
+    result = new(write(SHORT), name=name)
+    assert_refused(root, result, f"NAME: expected a name of your own, found {name}")
+
+
+def test_the_data_set_itself_keeps_its_name(root):
+    result = new("../photos", "--from", "multi30k", name="multi30k_calixto")
+    assert_refused(root, result, "expected this file")
+    result = new("../photos", "--from", "multi30k", name="coco")
+    assert_refused(root, result, "NAME: expected a name of your own, found coco")
+
+
+@pytest.mark.parametrize(("language", "text"), [("th", "สุนัข วิ่ง บน ชายหาด"), ("km", "ឆ្កែ រត់")])
+def test_a_language_without_spaces_is_warned_of_and_its_words_stay_whole(root, language, text):
+    result = new(write([(name, language, text) for name in NAMES]))
+    settings = made(root, result)
+    tokens = tokenize_captions(captions(root, settings), settings.tokenizers)["tokens"]
+    assert [*tokens.map(tuple).unique()] == [tuple(text.split())]
+    assert f"warning: {language} is written without spaces" in result.stderr
+    assert "the other languages alone with --language" in result.stderr
+
+
+def test_languages_with_spaces_are_not_warned_of(root):
+    result = new(write(SHORT))
+    assert made(root, result).tokenizers["de"].tokenizer == "moses"
+    assert "warning" not in result.output
+
+
 def test_a_study_that_is_there_is_left_alone(root):
     before = root / "studies/mine/params.yaml"
     made(root, new(write(SHORT)))

@@ -1,23 +1,28 @@
 """``polyview export``: what other tools load equals the model; what cannot be exported is said."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 import tiny
+import tiny_photos
+import torch
 import yaml
 from click.testing import CliRunner
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import write_card
+from pipeline_lib.export.token_ids import id_rule
 from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.networks import feature_dim
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
+from pipeline_lib.models.similarity import SIMILARITIES
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 SENTENCES = {
@@ -49,6 +54,91 @@ def exported(model, output, form):
     return output
 
 
+def ids_by_the_card(folder, language, sentences):
+    """Make ids as README.md of an export says, of its files alone; tokens are between spaces."""
+    named, vocabulary = (
+        json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("onnx", "vocabulary")
+    )
+    rule = named["token_ids"]
+    [table] = [each for each in vocabulary["tables"] if language in each["languages"]]
+    first, words, pieces = rule["first"], table["words"], table["pieces"]
+    ids = {word: first + i for i, word in enumerate(words)}
+    of_pieces = {piece: first + len(words) + i for i, piece in enumerate(pieces)}
+    rows = []
+    for sentence in sentences:
+        row = []
+        for token in sentence.lower().split()[: vocabulary["max_tokens"]]:
+            if token in ids:
+                row.append(ids[token])
+            elif vocabulary["oov"] == "unk":
+                row.append(rule["unknown"])
+            elif vocabulary["oov"] == "pieces":
+                row += in_pieces(f"<{token}>", of_pieces)
+        rows.append([*rule["before"], *(row or [rule["unknown"]]), *rule["after"]])
+    longest = max(map(len, rows))
+    filled = [row + [rule["padding"]] * (longest - len(row)) for row in rows]
+    return np.array(filled, np.int64), np.array([*map(len, rows)], np.int64)
+
+
+def in_pieces(text, of_pieces):
+    ids = []
+    while text:
+        runs = [text[:length] for length in range(6, 0, -1)]
+        piece = next((run for run in runs if "\ue000" + run in of_pieces), None)
+        ids += [of_pieces["\ue000" + piece]] if piece else []
+        text = text[len(piece) if piece else 1 :]
+    return ids
+
+
+@pytest.mark.parametrize("markers", ["both", "end", "none"])
+@pytest.mark.parametrize("oov", ["unk", "drop", "pieces"])
+def test_ids_by_the_card_are_those_of_the_vocabulary(colours, tmp_path, markers, oov):
+    """The graphs themselves are compared below, with ids made so."""
+    make = tiny.polyview if oov == "pieces" else tiny.recipe
+    captions = tiny_photos.captions()
+    captions["tokens"] = captions["tokens"].map(lambda own: [*own, f"{own[1]}wards", "forwards"])
+    space = tiny.space(make(markers=markers, oov=oov, max_tokens=5), captions=captions)
+    space.save(tmp_path / "model", tiny.PREPROCESSING, {})
+    write_card(tmp_path / "model", "onnx", tmp_path, "mine")
+    rule = id_rule(space.vocabulary)
+    (tmp_path / "onnx.json").write_text(json.dumps({"token_ids": rule}))
+    shutil.copy(tmp_path / "model/vocabulary.json", tmp_path)
+    sentences = ["a red photo", "zebra", "towards redwards", "a red and a blue photo", "ein rot"]
+    for language in ("en", "de"):
+        tokens = [sentence.split() for sentence in sentences]
+        expected = space.vocabulary.encode_all(tokens, language)
+        found = ids_by_the_card(tmp_path, language, sentences)
+        for ours, theirs in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(theirs, ours)
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "`words[i]` has the id `first + i` (4 + i)" in text
+    assert f"`before` ({rule['before']}) and `after` ({rule['after']})" in text
+    said = {"unk": "has the id `unknown` (1)", "drop": "left out", "pieces": "the mark U+E000"}
+    assert said[oov] in text
+
+
+FORMULAS = {
+    "√": "np.sqrt", "2 a·b": "2 * (a @ b)", "a·b": "a @ b",
+    "|max(0, b - a)|²": "np.sum(np.maximum(0, b - a) ** 2)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_the_card_says_what_the_similarity_computes(tmp_path, similarity):
+    space = tiny.space(tiny.recipe(similarity=similarity))
+    space.save(tmp_path / "model", tiny.PREPROCESSING, {})
+    write_card(tmp_path / "model", "onnx", tmp_path, "mine")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    formula = text.split("the similarity is `")[1].partition("`")[0]
+    for sign, code in FORMULAS.items():
+        formula = formula.replace(sign, code)
+    a, b = np.random.default_rng(0).normal(size=(2, 16))
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    expected = SIMILARITIES[similarity](torch.tensor(a)[None], torch.tensor(b)[None]).item()
+    assert eval(formula, {"np": np, "a": a, "b": b}) == pytest.approx(expected, abs=1e-12)
+
+
 def compare_onnx(model, photos, tmp_path):
     pytest.importorskip("onnxruntime", reason="the group export is not installed")
     pytest.importorskip("onnxscript", reason="the group export is not installed")
@@ -59,11 +149,8 @@ def compare_onnx(model, photos, tmp_path):
     crops = [cut(decode(path), extractor.resize, extractor.crop) for path in photos]
     arrays = {"crops": np.stack(crops)}
     for language, sentences in SENTENCES.items():
-        tokens = [sentence.lower().split() for sentence in sentences]
-        ids, lengths = embedder.model.vocabulary.encode_all(tokens, language)
-        arrays[f"{language}_ids"], arrays[f"{language}_lengths"] = (
-            array.astype(np.int64) for array in (ids, lengths)
-        )
+        ids, lengths = ids_by_the_card(folder, language, sentences)
+        arrays[f"{language}_ids"], arrays[f"{language}_lengths"] = ids, lengths
     np.savez(tmp_path / "given.npz", **arrays)
     given = str(tmp_path / "given.npz")
     subprocess.run([sys.executable, "-I", "-c", CLEAN, str(folder), given], check=True)
@@ -154,6 +241,43 @@ def test_only_languages_of_the_model_are_prompts(colours, tmp_path):
     expected = Embedder.load(colours / "model").embed_sentences([text], "en")
     for options in ({}, {"prompt_name": "en"}):
         np.testing.assert_allclose(loaded.encode([text], **options), expected, atol=1e-5)
+
+
+def test_sentence_transformers_loads_it_from_the_cache_of_a_hub(colours, tmp_path):
+    library = pytest.importorskip(
+        "sentence_transformers", reason="the group export is not installed"
+    )
+    cached, commit = tmp_path / "hub/models--me--colours", 40 * "1"
+    (cached / "snapshots").mkdir(parents=True)
+    (cached / "refs").mkdir()
+    (cached / "refs/main").write_text(commit)
+    exported(colours / "model", cached / "snapshots" / commit, "sentence-transformers")
+    options = {"trust_remote_code": True, "device": "cpu", "local_files_only": True}
+    options["cache_folder"] = str(tmp_path / "hub")
+    for revision in (None, commit):
+        loaded = library.SentenceTransformer("me/colours", revision=revision, **options)
+        found = loaded.encode(["a red photo"], prompt_name="en")
+        expected = Embedder.load(colours / "model").embed_sentences(["a red photo"], "en")
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_all_sentences_that_sentence_transformers_cannot_embed_are_named(colours, tmp_path):
+    library = pytest.importorskip(
+        "sentence_transformers", reason="the group export is not installed"
+    )
+    folder = exported(colours / "model", tmp_path / "st", "sentence-transformers")
+    loaded = library.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+    odd = ["", "a red photo", "12 34", "dos perros corren por la playa", ""]
+    with pytest.raises(ContractError) as raised:
+        loaded.encode(odd)
+    said = str(raised.value)
+    assert said.startswith("sentences: 3 problem(s)")
+    assert "expected words, found ''" in said
+    assert "found '12 34', which looks like" in said
+    assert "looks like es. If it is one of them, name it: prompt_name" in said
+    assert "--language" not in said
+    with pytest.raises(ContractError, match="sentences: 1 problem"):
+        loaded.encode(odd, prompt_name="en")
 
 
 def test_the_card_names_every_language_in_a_form_that_yaml_keeps(tmp_path):

@@ -15,7 +15,7 @@ from benchmarks.bad_cases import mutated
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export import vectors
-from pipeline_lib.export.vectors import parts
+from pipeline_lib.export.vectors import embed_table, parts
 from pipeline_lib.models.embedder import Embedder
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
@@ -95,6 +95,39 @@ def test_the_language_of_all_rows_is_named(embed, tmp_path):
     assert embed(path, "--language", "de")[0].exit_code == 0
     result, _ = embed(path)
     assert (result.exit_code, "--language" in result.output) == (2, True)
+
+
+def test_a_language_that_the_model_lacks_is_refused_before_the_table_is_read(embed, tmp_path):
+    (tmp_path / "t.parquet").write_bytes(b"no table")
+    result, output = embed(tmp_path / "t.parquet", "--language", "fr")
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert "--language: expected language de, en; found 'fr'" in result.output
+
+
+def test_of_many_problems_few_are_in_memory(colours, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "_ROWS", 1)
+    table = write(tmp_path / "t.tsv", [("fr", "rouge")] * 100, ("language", "text"))
+    held, check = [], vectors._vectors
+
+    def look(*given):
+        held.append(len(given[-1].named))
+        return check(*given)
+
+    monkeypatch.setattr(vectors, "_vectors", look)
+    with pytest.raises(ContractError, match="and 80 more"):
+        embed_table(Embedder.load(colours / "model"), table, None, tmp_path / "o.parquet")
+    assert max(held) == 20
+
+
+def test_a_folder_of_which_no_photo_can_be_read_has_no_vectors(embed, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(25):
+        (tmp_path / f"photos/{number}.jpg").write_bytes(b"x")
+    result, output = embed(tmp_path / "photos")
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert "photos: expected photos, found none to read" in result.output
+    assert "0.jpg: expected an image" in result.output
+    assert "and 5 more" in result.output
 
 
 def test_photos_whose_names_differ_in_bytes_that_are_no_utf_8_are_two(embed, colours, tmp_path):

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tiny
@@ -6,7 +8,7 @@ from PIL import Image
 from tiny_photos import encoded
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.embedder import Embedder, weights_of
 from pipeline_lib.models.joint_space import JointSpace
 
 FEATURE_DIM = 1280
@@ -82,3 +84,38 @@ def test_vectors_of_a_precise_model_are_single_too(photos):
     images = embedder.embed_images(photos[:1])
     assert (sentences.dtype, images.dtype) == (np.float32, np.float32)
     assert embedder.scores(embedder.embed_images([]), sentences).shape == (0, 1)
+
+
+@pytest.mark.parametrize("started_in", ["study", "elsewhere"])
+def test_weights_of_ones_own_are_found_from_the_study_of_the_model(
+    tmp_path, monkeypatch, started_in
+):
+    """A study's own commands run in it; a search may run anywhere."""
+    model, weights = tmp_path / "study/data/models/tiny/seed-1", tmp_path / "study/weights/own.pth"
+    for folder in (model, weights.parent, tmp_path / "elsewhere"):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / started_in)
+    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"weights": "weights/own.pth"})
+    with pytest.raises(ContractError) as raised:
+        weights_of(extractor, model)
+    assert f"expected weights/own.pth in {tmp_path / started_in}" in str(raised.value)
+    assert str(tmp_path / "study") in str(raised.value)
+    weights.touch()
+    assert Path(weights_of(extractor, model)) == weights
+
+
+def test_embedded_are_photos_with_the_weights_of_the_study(tmp_path, monkeypatch, photos):
+    model = tiny.space(tiny.recipe(), dim=FEATURE_DIM)
+    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"weights": "weights/own.pth"})
+    preprocessing = tiny.PREPROCESSING.model_copy(update={"extractor": extractor})
+    folder = tmp_path / "data/models/tiny/seed-1"
+    model.save(folder, preprocessing, {})
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights/own.pth").touch()
+    monkeypatch.setattr("pipeline_lib.models.embedder.PhotoEncoder", _refuse)
+    with pytest.raises(LookupError, match=str(tmp_path / "weights/own.pth")):
+        Embedder.load(folder).embed_images(photos[:1])
+
+
+def _refuse(settings):
+    raise LookupError(settings.weights)

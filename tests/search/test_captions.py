@@ -1,6 +1,7 @@
 """Training captions by their vectors, which are kept in the cache."""
 
 import json
+import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -38,6 +39,26 @@ def test_vectors_are_kept_and_made_anew_where_they_are_damaged(
     assert bool(asked) == (damage is not None)
     for language, vectors in before.vectors.items():
         np.testing.assert_array_equal(after.vectors[language], vectors)
+
+
+def test_vectors_of_another_version_of_the_captions_or_the_model_replace_the_old(colours, tmp_path):
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    embedder, table = Embedder.load(model), tmp_path / "pairs.parquet"
+    for version in ("first", "other captions", "other model"):
+        pairs = tiny_photos.captions()
+        if version != "first":
+            pairs.loc[pairs["text"] == "a red photo", "text"] = "a white photo with red"
+        if version == "other model":
+            (model / "recipe.json").write_text("{}")
+        write_pairs(pairs, table)
+        captions = load_captions(embedder, model, table, tmp_path / "cache")
+        for language, texts in captions.texts.items():
+            expected = embedder.embed_sentences(texts, language)
+            np.testing.assert_allclose(captions.vectors[language], expected, atol=1e-6)
+        assert len([*(tmp_path / "cache").iterdir()]) == 1
+    again = shutil.copy(table, tmp_path / "again.parquet")
+    load_captions(embedder, model, again, tmp_path / "cache")
+    assert len([*(tmp_path / "cache").iterdir()]) == 2
 
 
 def test_a_model_in_its_study_has_its_captions(tmp_path):

@@ -14,6 +14,7 @@ from PIL import Image
 from tiny_photos import COLOURS
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.search.index import default_index, photo_paths, update_index, write_rows
 
@@ -110,6 +111,37 @@ def test_no_photo_inherits_a_problem_by_its_content(update, photos):
     update()
     shutil.copy(photos / "broken.jpg", photos / "copy.jpg")
     assert update()[1] == ["copy.jpg"]
+
+
+def test_of_equal_new_photos_one_is_embedded(update, photos, monkeypatch):
+    monkeypatch.setattr("pipeline_lib.search.index._AT_ONCE", 3)  # copies within a part and beyond
+    for name in ("a.png", "b.png", "y.png", "z.png"):
+        shutil.copy(photos / "red.png", photos / name)
+    index, embedded = update()
+    assert embedded == ["a.png", "blue.png", "green.png", "white.png"]
+    assert index.paths == sorted([*NAMES, "a.png", "b.png", "y.png", "z.png"])
+    for name in ("b.png", "red.png", "y.png", "z.png"):
+        np.testing.assert_array_equal(vector(index, name), vector(index, "a.png"))
+
+
+def test_where_one_of_equal_new_photos_cannot_be_read_the_next_is_embedded(
+    update, photos, monkeypatch
+):
+    shutil.copy(photos / "red.png", photos / "a.png")
+    Image.new("RGB", (9, 9), "black").save(photos / "black.png")
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    shutil.copy(photos / "broken.jpg", photos / "copy.jpg")
+
+    def read(path):
+        if Path(path).name == "a.png":
+            raise ImageError("gone")
+        return decode(path)
+
+    monkeypatch.setattr("pipeline_lib.images.encoding.decode", read)
+    index, embedded = update()
+    assert index.unreadable.keys() == {"a.png", "broken.jpg", "copy.jpg"}
+    assert index.paths == sorted([*NAMES, "black.png"])
+    assert len(embedded) == len(set(embedded)) == 8
 
 
 def test_a_photo_that_was_not_read_is_tried_again_though_size_and_time_stay(

@@ -92,13 +92,18 @@ def test_the_index_lies_in_the_cache_or_where_it_is_named(search, tmp_path):
         (("red", "-"), "expected words after '-'"),
         (("red", "+", "-", "blue"), "expected words before '-'"),
         (("red", "--language", "fr"), "expected one of de, en; found 'fr'"),
-        (("koira juoksee metsässä",), "looks like fi"),
+        (("koira juoksee metsässä",), "looks like fi. If it is one of them, name it: --language"),
         (("red", "-k", "0"), "0 is not in the range"),
-        (("--image", "missing.jpg"), "missing.jpg"),
+        (("--image", "missing.jpg"), "File 'missing.jpg' does not exist"),
+        (("--image", "TMP/broken.jpg"), "broken.jpg: expected an image"),
     ],
 )
-def test_what_a_user_can_mend_is_said_and_exits_with_2(search, arguments, said):
-    result = search(*arguments)
+def test_what_a_user_can_mend_is_said_before_photos_are_indexed_and_exits_with_2(
+    search, tmp_path, arguments, said
+):
+    (tmp_path / "broken.jpg").write_bytes(b"x")
+    result = search(*(str(each).replace("TMP", str(tmp_path)) for each in arguments))
+    assert not [*tmp_path.glob("cache/polyview/*")]
     assert (result.exit_code, isinstance(result.exception, SystemExit)) == (2, True)
     assert said in result.output
     assert "Traceback" not in result.output

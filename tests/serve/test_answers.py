@@ -53,6 +53,21 @@ def test_words_find_photos_in_the_language_that_is_detected_or_named(ask):
     assert named["terms"][0]["unknown"] == ["ein", "blau", "foto"]
 
 
+def test_what_is_wrong_with_a_query_is_said_in_plain_words(ask):
+    parts = ask("/about")["max_terms"]
+    assert found(ask("/search", {"terms": [{"photo": 0}] * parts}))[-1]
+    said = ask("/search", {"terms": [{"photo": 0}] * (parts + 1)})["error"]
+    assert said.startswith(f"query.terms: List should have at most {parts} items")
+    assert "pydantic" not in said
+    assert "input_value" not in said
+
+
+def test_a_language_that_the_model_lacks_is_to_be_chosen_on_the_page(ask):
+    said = ask("/search", {"terms": [{"text": "koira juoksee metsässä"}]})["error"]
+    assert "looks like fi. If it is one of them, choose it beside the box" in said
+    assert "--language" not in said
+
+
 def test_a_result_and_a_dropped_photo_are_terms(ask, colours):
     green = ask("/search", {"terms": [{"text": "green"}]})["photos"][0]["photo"]
     assert found(ask("/search", {"terms": [{"photo": green}]}))[0] == "green.png"

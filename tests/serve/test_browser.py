@@ -85,6 +85,17 @@ def test_words_in_two_languages_whose_language_is_shown_and_switched(opened):
     opened.get_by_text("read as en, a guess: the model has de, en").wait_for()
 
 
+def test_a_part_too_many_is_refused_in_words_and_the_others_stay(opened):
+    type_query(opened, "a red photo")
+    for _ in range(8):
+        opened.locator("[data-photo]").last.click()
+        opened.get_by_role("button", name="Not like this").click()
+        opened.locator("#large").wait_for(state="hidden")
+        opened.wait_for_load_state("networkidle")
+    opened.get_by_text("A query has at most 8 parts: remove one first.").wait_for()
+    assert opened.locator("#terms button").count() == 8
+
+
 def test_a_late_answer_does_not_replace_a_later_one(opened):
     held = []
     opened.route("**/search", lambda route: held.append(route) if not held else route.continue_())

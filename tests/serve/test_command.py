@@ -61,3 +61,16 @@ def test_a_taken_port_is_named_before_photos_are_indexed(colours, tmp_path):
         result = CliRunner().invoke(main, [*map(str, given)])
     assert "Choose another: --port" in str(result.exception)
     assert not index.exists()
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_captions_that_cannot_be_read_are_named_before_photos_are_indexed(colours, tmp_path, made):
+    index, captions = tmp_path / "index.parquet", tmp_path / "captions.parquet"
+    if made:
+        captions.write_bytes(b"x")
+    given = ["serve", colours / "model", colours / "photos", "--port", "0"]
+    given += ["--captions", captions, "--index", index]
+    result = CliRunner().invoke(main, [*map(str, given)])
+    assert "captions.parquet" in f"{result.output} {result.exception}"
+    assert "Run dvc repro" not in f"{result.output} {result.exception}"
+    assert not index.exists()

@@ -38,13 +38,15 @@ PATHS = [
     *(f"/photos/0/{up}" for up in UPS[:12]),
     *(
         f"/photos/{number}/small"
-        for number in ("-1", "4", "99999999999999999999999999", "1e3", "0x1", "red.png", "NaN",
-                       "../secret.txt", "%00", "0;1", "'", "+1", "٣".encode().decode("latin-1"))
+        for number in ("-1", "4", "99999999999999999999999999", 5000 * "9", "1e3", "0x1", "red.png",
+                       "NaN", "../secret.txt", "%00", "0;1", "'", "+1",
+                       "٣".encode().decode("latin-1"))
     ),
     *(f"/photos/0/{size}" for size in ("huge", "small/..", "SMALL", "%73mall/x", "0", "original")),
-    "/photos/4/captions", "/photos/-1/captions", "/index.html", "/page.html", "/.git/config",
-    "/favicon.ico", "/docs", "/openapi.json", "/static/page.html", "/photos", "/search",
-    "/languages", "http://evil.example/", "file:///etc/passwd", "*", "/photos/0", "/photos/0/",
+    "/photos/4/captions", "/photos/-1/captions", f"/photos/{5000 * '9'}/captions", "/index.html",
+    "/page.html", "/.git/config", "/favicon.ico", "/docs", "/openapi.json", "/static/page.html",
+    "/photos", "/search", "/languages", "http://evil.example/", "file:///etc/passwd", "*",
+    "/photos/0", "/photos/0/",
 ]  # fmt: skip
 METHODS = ["PUT", "DELETE", "PATCH", "POST", "OPTIONS", "TRACE", "PROPFIND", "CONNECT", "get"]
 BODIES = [
