@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import ContractError, warn
-from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256, publish, tree_sha256
 from pipeline_lib.search.names import printable
@@ -237,18 +237,7 @@ def _outcome(digest: str, vector: np.ndarray | ImageError) -> _Outcome:
     """Return the SHA-256 of a photo, what is wrong and its vector, as in a row."""
     if not isinstance(vector, ImageError):
         return digest, "", np.float32(vector)
-    return "" if _is_of_machine(vector) else digest, str(vector), None
-
-
-def _is_of_machine(error: ImageError) -> bool:
-    """Return whether memory or the operating system failed, and not the photo.
-
-    Pillow raises OSError for damaged bytes too, but without a number.
-    """
-    cause = error.__cause__
-    return isinstance(cause, MemoryError) or (
-        isinstance(cause, OSError) and cause.errno is not None
-    )
+    return "" if is_of_machine(vector.__cause__) else digest, str(vector), None
 
 
 def _content(path: Path, folder: Path) -> tuple[str, str]:
