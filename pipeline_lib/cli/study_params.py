@@ -30,6 +30,12 @@ _SELECTION_SEED, _PER_IMAGE = 1, 5
 _WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
 """Languages without spaces between words, whose words Moses cuts at their vowel signs."""
 
+_SHORT_CODES = {
+    "bod": "bo", "cmn": "zh", "dzo": "dz", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my",
+    "tha": "th", "yue": "zh", "zho": "zh",
+}  # fmt: skip
+"""Languages without spaces between words, by codes of three letters."""
+
 _MIN_COUNT = 2
 """Training photos of a word that decides word vectors: words of fewer are chance."""
 
@@ -258,8 +264,9 @@ def study_params(root: Path, source: Source, found: Found) -> str:
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
     """Return world's tokenizer of a language, or else that of English where it can have it."""
-    if language in known or language not in _WITHOUT_SPACES:
-        return known.get(language, known["en"])
+    code = _SHORT_CODES.get(language, language)
+    if code in known or code not in _WITHOUT_SPACES:
+        return known.get(code, known["en"])
     warn(
         f"{language} is written without spaces between words, and there is no tokenizer of it: "
         "what stands between two spaces, a clause or a sentence, is read as one word, and few "

@@ -37,7 +37,8 @@ def read_bitext(raw: Path, dataset: str, *, languages: list[str]) -> Corpus:
 
 def _splits(raw: Path, language: str) -> set[str]:
     ends = (f".{language}", f".{language}.gz")
-    return {path.name.removesuffix(end) for end in ends for path in raw.glob(f"*{end}")}
+    # What begins with a dot is no split, but what an editor or a Mac's archive left.
+    return {path.name.removesuffix(end) for end in ends for path in raw.glob(f"[!.]*{end}")}
 
 
 def _note_lengths(texts: dict[str, list[str]], raw: Path, split: str, problems: list[str]) -> None:

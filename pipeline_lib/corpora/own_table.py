@@ -26,6 +26,9 @@ DEFAULTS: dict[str, Callable[[pd.DataFrame], object]] = {
 }
 """What a column that a table lacks holds."""
 
+_LONGEST = 100
+"""Characters of a header that a message shows: a file of another form may be one long line."""
+
 _Rows = list[tuple[int, list[str]]]  # each with the number of its line
 
 
@@ -43,6 +46,9 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
         ``annotation`` is ``caption``; ``position`` counts an image's captions of one language and
         kind; ``translation_of`` is empty.
     """
+    if _is_packed(path):
+        problems.append(f"{path}: expected text, found a packed file. Unpack it first")
+        return pd.DataFrame(columns=[*COLUMNS, "line"])
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
@@ -58,6 +64,14 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
         if column not in table:
             table[column] = default(table)
     return table[[*COLUMNS, "line"]]
+
+
+def _is_packed(path: Path) -> bool:
+    """Return whether a file is gzip's, or a zip archive, as spreadsheets save themselves."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(4).startswith((b"\x1f\x8b", b"PK\x03\x04"))
 
 
 def _tab_rows(lines: list[str]) -> _Rows:
@@ -77,9 +91,14 @@ def _usable(header: list[str], path: Path, separator: str, problems: list[str]) 
     complete = {*header}.issuperset(REQUIRED) and {*header}.issubset(COLUMNS)
     if complete and len({*header}) == len(header):
         return True
+    found = str(header)
+    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]}..."
+    mend = "Mend the header; a table with commas is called .csv"
+    if len(header) == 1 and ";" in header[0]:
+        mend = "Save the table with tabs or commas: semicolons are not read"
     problems.append(
         f"{path}:1: expected a header of {', '.join(REQUIRED)}, and any of {', '.join(DEFAULTS)}, "
-        f"between {separator}; found {header}. Mend the header; a table with commas is called .csv"
+        f"between {separator}; found {found}. {mend}"
     )
     return False
 

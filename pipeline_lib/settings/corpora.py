@@ -76,8 +76,8 @@ class CocoDataset(Strict):
         raw: Folder of the files.
         languages: Languages to read.
         japanese: Whose Japanese captions.
-        splits: Karpathy's of all images, COCO-CN's of its images, or held-out images drawn among
-            those that have captions in all three languages, as Kim et al. 2020 did.
+        splits: Karpathy's of all images, or held-out images drawn among those that have captions in
+            all three languages, as Kim et al. 2020 did.
     """
 
     reader: Literal["coco"]

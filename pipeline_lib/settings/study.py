@@ -44,8 +44,18 @@ PAIRS = "data/pairs"
 PAPERS = "papers.yaml"
 """What each paper fixes, in the folder that ``root`` of params.yaml leads to."""
 
+TRANSLATORS = "data/translators"
+"""Folder of the translators that a stage trains."""
+
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
+
+LAYER_KEYS = (
+    "text_encoder", "image_head", "word_dim", "embed_dim", "universal_dim", "orthogonal_map",
+    "recurrent", "recurrent_sharing", "hidden_dim", "projection",
+    "image_hidden_dims", "image_hidden_dim", "image_crops",
+)  # fmt: skip
+"""Settings of a recipe that say which layers it has, and how large they are."""
 
 
 class Settings(Strict):
@@ -129,12 +139,19 @@ class Settings(Strict):
         chosen = {**self.pairs, **self.pseudopairs}.get(pairs)
         return [] if chosen is None else [pairs, *self.pair_sets(chosen.plus)]
 
+    def translator_of(self, chosen: Translation) -> str:
+        """Return the entry of ``translators`` that makes a translation; empty if none of them."""
+        return entry_of(chosen.model, TRANSLATORS) if chosen.engine == "translator" else ""
+
     def reference_problems(self) -> Iterator[str]:
         """Yield every name in the file that names nothing, and every name that is taken."""
         yield from self._reserved_names()
         for name, extractor in self.extractors.items():
             yield from unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
         yield from _cycles("pairs", "plus", {name: p.plus for name, p in self.pairs.items()})
+        # One that names itself is an unknown name already.
+        added = {n: t.dataset for n, t in self.translations.items() if t.dataset != n}
+        yield from _cycles("translations", "dataset", added)
         yield from _cycles(
             "recipes", "initial", {name: row["initial"] for name, row in self._rows.items()}
         )
@@ -147,9 +164,7 @@ class Settings(Strict):
             yield from unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
         yield from self._translation_problems()
         yield from self._pseudopair_problems()
-        for name, vectors in self.word_vectors.items():
-            sets = [*self.pairs, *self.pseudopairs]
-            yield from _unmade(f"word_vectors.{name}.source", vectors.source, PAIRS, sets)
+        yield from self._word_vector_problems()
         for section in ("word_vectors", "lexicons"):
             for name, entry in getattr(self, section).items():
                 yield from unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
@@ -179,6 +194,14 @@ class Settings(Strict):
             table = getattr(self, section)
             for name in {NONE, RANDOM} & set(table) if isinstance(table, dict) else ():
                 yield f"{section}.{name}: the name stands for the empty input. Take another one"
+
+    def _word_vector_problems(self) -> Iterator[str]:
+        for name, vectors in self.word_vectors.items():
+            where, sets = f"word_vectors.{name}", [*self.pairs, *self.pseudopairs]
+            yield from _unmade(f"{where}.source", vectors.source, PAIRS, sets)
+            shortest, longest = (getattr(vectors, key, 0) for key in ("min_n", "max_n"))
+            if shortest > longest:
+                yield f"{where}.min_n: expected at most max_n ({longest}), found {shortest}"
 
     def _departure_problems(self) -> Iterator[str]:
         yield from unknown("departures", self.departures, [*recipe_keys(), *self.papers])
@@ -246,8 +269,22 @@ class Settings(Strict):
             yield from unknown(f"translations.{name}.dataset", [chosen.dataset], others)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
-            where = f"translations.{name}.model"
-            yield from _unmade(where, chosen.model, "data/translators", self.translators)
+            where = f"translations.{name}"
+            yield from _unmade(f"{where}.model", chosen.model, TRANSLATORS, self.translators)
+            target = chosen.target_language
+            yield from unknown(f"{where}.target_language", [target], self.tokenizers)
+            if chosen.source_language == target:
+                yield f"{where}.target_language: expected another than the source's, found {target}"
+            yield from self._translator_problems(where, chosen)
+
+    def _translator_problems(self, where: str, chosen: Translation) -> Iterator[str]:
+        """Languages of a translation that are not its translator's."""
+        name = self.translator_of(chosen)
+        translator = self.translators.get(name)
+        for key in ("source_language", "target_language") if translator else ():
+            has, found = getattr(translator, key), getattr(chosen, key)
+            if has != found:
+                yield f"{where}.{key}: {name}, its translator, has {has}, found {found}"
 
     def _pseudopair_problems(self) -> Iterator[str]:
         for name, chosen in self.pseudopairs.items():
@@ -267,6 +304,10 @@ class Settings(Strict):
                 yield f"{where}.seeds: {chosen.teacher} has {seeds}, found {chosen.seeds}"
             if name in self.pairs:
                 yield f"{where}: a pair set has the same name"
+            asked = {chosen.images_of.language, chosen.captions_of.language}
+            unread = sorted(asked - {*self._rows.get(chosen.teacher, {}).get("languages", asked)})
+            if unread:
+                yield f"{where}.teacher: {chosen.teacher} does not read {', '.join(unread)}"
 
     def _reranking_problems(self, where: str, chosen: Reranking) -> Iterator[str]:
         row = self._rows.get(chosen.recipe, {})
@@ -412,14 +453,38 @@ class Settings(Strict):
             )
 
     def _continuation_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
-        """A continued recipe reads by the vocabulary of the one that it continues."""
+        """A continued recipe has the vocabulary and the layers of the one that it continues."""
         before = self._rows.get(recipe.initial, {})
-        for key in VOCABULARY_KEYS:
-            if key in before and before[key] != getattr(recipe, key):
-                yield (
-                    f"{where}.{key}: {recipe.initial}, which it continues, has {before[key]!r}; "
-                    f"found {getattr(recipe, key)!r}"
-                )
+        own = recipe.model_dump()
+        keys = [key for key in (*VOCABULARY_KEYS, *LAYER_KEYS) if key in before and key in own]
+        differing = [key for key in keys if before[key] != own[key]]
+        if before and not _same_tables(before, own):
+            differing.append("languages")
+        for key in differing:
+            yield (
+                f"{where}.{key}: {recipe.initial}, which it continues, has {before[key]!r}; "
+                f"found {own[key]!r}"
+            )
+
+
+def _same_tables(before: Mapping[str, object], own: Mapping[str, object]) -> bool:
+    """Return whether the languages of a recipe find the layers of the one that it continues.
+
+    Args:
+        before: Values of the recipe that is continued.
+        own: Values of the recipe that continues it.
+    """
+    if own.get("orthogonal_map"):
+        # The words of the first language are not mapped.
+        return (before["languages"][0], {*before["languages"]}) == (
+            own["languages"][0],
+            {*own["languages"]},
+        )
+    shared = ("vocabulary", "recurrent_sharing", "projection")
+    of_each = any(own.get(key) == "per_language" for key in shared)
+    if of_each or own.get("universal_dim", NONE) != NONE:
+        return {*before["languages"]} == {*own["languages"]}
+    return {*before["languages"]} >= {*own["languages"]}
 
 
 def load_settings(path: Path = PARAMS) -> Settings:

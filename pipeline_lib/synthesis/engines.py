@@ -12,7 +12,7 @@ import sentencepiece
 
 from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.corpora.files import read_table
+from pipeline_lib.corpora.files import clean, read_table
 from pipeline_lib.device import best_device
 from pipeline_lib.models.translator import Hypothesis, Translator
 from pipeline_lib.publishing import file_sha256
@@ -135,6 +135,8 @@ def _file(settings: FileTranslation) -> Engine:
     """A table of ready translations: tab separated, with a header ``source``, ``translation``."""
     path, problems = Path(settings.model), []
     table = read_table(path, ("source", "translation"), "\t", problems)
+    # As captions are cleaned, which they are compared with.
+    table["source"] = clean(table["source"].tolist(), table["line"].tolist(), path, problems)
     several = table.groupby("source")["translation"].nunique()
     problems += [
         f"{path}: expected one translation per source, found {count} of {source!r}"
@@ -145,9 +147,9 @@ def _file(settings: FileTranslation) -> Engine:
 
     def check(sentences: Sequence[str]) -> None:
         missing = [sentence for sentence in sentences if sentence not in translations]
-        raise_problems(
-            path, [f"expected a translation of {sentence!r}, found none" for sentence in missing]
-        )
+        shown = [f"expected a translation of {sentence!r}, found none" for sentence in missing[:20]]
+        more = [f"and of {len(missing) - 20} more sentences"] if len(missing) > 20 else []
+        raise_problems(path, [*shown, *more])
 
     return Engine(
         description={"engine": "file", "model": path.name, "sha256": file_sha256(path)},

@@ -64,7 +64,9 @@ def read_vec(path: Path, words: Set[str]) -> Words:
     """Read the vectors of some words from a text file in word2vec's form (fastText's ``.vec``).
 
     The first line holds the number of words and of dimensions; each other line a word and its
-    numbers, separated by spaces. The file is read line by line: memory holds only what is kept.
+    numbers, separated by spaces. The file is read line by line: memory holds only what is kept. Of
+    a word that published files repeat, or have with accents composed and decomposed, the line that
+    spells it as captions do counts, the first of several: they begin with the frequent words.
 
     Args:
         path: The file, UTF-8.
@@ -72,7 +74,7 @@ def read_vec(path: Path, words: Set[str]) -> Words:
 
     Raises:
         ContractError: Lists every problem with its line, at most 20 of them: header, numbers per
-            line, numbers that are none, vectors without a direction, repeated words.
+            line, numbers that are none, vectors without a direction.
     """
     if not path.is_file():
         raise ContractError(f"{path.name}: not found. Expected a file of word vectors there.")
@@ -145,24 +147,25 @@ def _read_lines(
 ) -> tuple[dict[str, np.ndarray], list[str], int]:
     """Return the vectors of wanted words, what is wrong, and how many lines were read."""
     found: dict[str, np.ndarray] = {}
+    exact: set[str] = set()
     problems: list[str] = []
     number = 1
     for number, line in enumerate(lines, start=2):
         key, _, numbers = line.rstrip(b" \r\n").partition(b" ")
         word = wanted.get(key if key.isascii() else _composed(key))
+        is_exact = key in wanted
         try:
             if word is not None or numbers.count(b" ") != dim - 1:
                 vector = _parse(numbers, dim)
-            if word in found:
-                raise ValueError("the word stands in an earlier line too")
         except ValueError as error:
             problems.append(f"line {number}, {key.decode(errors='replace')!r}: {error}")
             if len(problems) == _MOST_FAULTS:
                 problems.append(f"the lines after {number} were not read")
                 break
         else:
-            if word is not None:
+            if word is not None and word not in exact and (is_exact or word not in found):
                 found[word] = vector
+                exact |= {word} if is_exact else set()
     return found, problems, number - 1
 
 

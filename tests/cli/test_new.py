@@ -1,5 +1,6 @@
 """``polyview new``: what it takes, what it refuses, and that what it writes can be run."""
 
+import gzip
 import os
 import shutil
 import signal
@@ -45,8 +46,14 @@ def root(tmp_path, monkeypatch, as_a_user):
     return home
 
 
-def write(rows, header=("image", "language", "text"), name="captions.tsv", encoding="utf-8"):
-    separator = "," if name.endswith("csv") else "\t"
+def write(
+    rows,
+    header=("image", "language", "text"),
+    name="captions.tsv",
+    encoding="utf-8",
+    separator=None,
+):
+    separator = separator or ("," if name.endswith("csv") else "\t")
     path = Path("..") / name
     lines = [separator.join(map(str, row)) for row in (header, *rows) if row]
     path.write_bytes("".join(f"{line}\n" for line in lines).encode(encoding))
@@ -325,6 +332,13 @@ REFUSED = {
         [*SHORT, (NAMES[0], "de", "schön")], {"encoding": "latin-1"},
         ["captions.tsv:82: expected UTF-8, found byte 0xf6", "Convert the file"],
     ),
+    "semicolons": (
+        SHORT, {"name": "captions.csv", "separator": ";"},
+        ["found ['image;language;text']. Save the table with tabs or commas"],
+    ),
+    "a long line of something else": (
+        [], {"header": ("x" * 100_000,)}, ["found ['xxxx", "xxxx.... Mend the header"],
+    ),
     "an empty file": ([], {"header": ()}, ["expected lines of text, found an empty file"]),
     "a header alone": ([], {}, ["expected captions, found none"]),
     "a quote that does not end": (
@@ -397,6 +411,20 @@ def test_a_language_without_spaces_is_warned_of_and_its_words_stay_whole(root, l
     assert [*tokens.map(tuple).unique()] == [tuple(text.split())]
     assert f"warning: {language} is written without spaces" in result.stderr
     assert "the other languages alone with --language" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer"), [("jpn", "mecab"), ("zho", "jieba"), ("tha", "whitespace")]
+)
+def test_codes_of_three_letters_have_the_tokenizers_of_two(root, language, tokenizer):
+    result = new(write([(name, language, "日本 の 犬") for name in NAMES]))
+    assert made(root, result).tokenizers[language].tokenizer == tokenizer
+
+
+def test_a_packed_table_is_to_be_unpacked(root):
+    path = root / "captions.tsv.gz"
+    path.write_bytes(gzip.compress(b"image\tlanguage\ttext\n"))
+    assert_refused(root, new(path), "expected text, found a packed file. Unpack it first")
 
 
 def test_languages_with_spaces_are_not_warned_of(root):

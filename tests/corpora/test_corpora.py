@@ -210,6 +210,14 @@ def test_bitext_pairs_line_n_of_each_language(tmp_path):
     assert pairs["image_id"].is_unique
 
 
+def test_bitext_reads_no_hidden_file_as_a_split(tmp_path):
+    write_bitext(tmp_path)
+    (tmp_path / "._train.en").write_bytes(b"\0\5\x16\7")  # of an archive that a Mac made
+    (tmp_path / ".en").write_text("an editor's\n")
+    corpus = READERS["bitext"](tmp_path, "set", languages=["de", "en"])
+    assert [*corpus.captions["split"].unique()] == ["train", "val"]
+
+
 def test_bitext_lists_every_problem(tmp_path):
     write_bitext(tmp_path)
     write_lines(tmp_path / "train.de", ["eins", "", "drei", "vier"])  # before train.de.gz

@@ -187,6 +187,87 @@ def test_a_translation_adds_to_another(study):
     assert study(chained).translations["more"].dataset == "world_machine"
 
 
+def test_translations_of_each_other_are_named_before_anything_follows_them(study):
+    def change(content):
+        own = content["translations"]
+        first = own["world_machine"]
+        own |= {"a": first | {"dataset": "b"}, "b": first | {"dataset": "a"}}
+        content["recipes"]["mlmme_machine"]["dataset"] = "a"
+
+    with refused(
+        "translations.a.dataset: leads back to itself: a -> b -> a",
+        "translations.b.dataset: leads back to itself: b -> a -> b",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_a_translation_has_the_languages_of_its_translator_and_a_tokenizer(study):
+    def change(content):
+        own = content["translations"]
+        first = own["world_machine"]
+        own["read"] = first | {"source_language": "cs", "annotation": "translation"}
+        own["written"] = first | {"target_language": "pl"}
+        own["same"] = first | {"engine": "file", "model": "a.tsv", "target_language": "en"}
+
+    with refused(
+        "translations.read.source_language: world_en_de, its translator, has en, found cs",
+        "translations.written.target_language: world_en_de, its translator, has de, found pl",
+        "translations.written.target_language: nothing is called 'pl'",
+        "translations.same.target_language: expected another than the source's, found en",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_a_teacher_reads_both_languages(study):
+    def change(content):
+        content["recipes"]["kadar_disjoint"]["languages"] = ["en"]
+        content["claims"], content["comparisons"] = {}, {}
+
+    said = "pseudopairs.world_pseudo.teacher: kadar_disjoint does not read de"
+    with refused(said, by=SettingsError):
+        study(change)
+
+
+def test_the_shortest_n_gram_is_no_longer_than_the_longest(study):
+    said = "word_vectors.world_fasttext.min_n: expected at most max_n (5), found 9"
+    with refused(said, by=SettingsError):
+        study(lambda content: content["word_vectors"]["world_fasttext"].update(min_n=9))
+
+
+def test_a_continued_recipe_has_the_layers_of_the_one_before_it(study):
+    """Weights of other sizes do not load, which showed when the other had been trained."""
+
+    def change(content):
+        rows = content["recipes"]
+        rows["kadar_disjoint"] |= {"hidden_dim": 50, "embed_dim": 50}
+        rows["kadar_en_de_translated_c2c"]["initial"] = "kadar_disjoint"
+        rows["more_languages"] = rows["kadar_en"] | {"initial": "kadar_en", "languages": ["de"]}
+        rows["of_each"] = rows["mule"] | {"initial": "mule", "languages": ["en", "de"]}
+        rows["turned"] = rows["ame"] | {"initial": "ame", "languages": ["de", "en"]}
+        rows["another"] = rows["polyview"] | {"initial": "kadar_en"}
+
+    whole = "recipes.kadar_en_de_translated_c2c"
+    with refused(
+        f"{whole}.hidden_dim: kadar_disjoint, which it continues, has 50; found 96",
+        f"{whole}.embed_dim: kadar_disjoint, which it continues, has 50; found 96",
+        "recipes.more_languages.languages: kadar_en, which it continues, has ['en']; found ['de']",
+        "recipes.of_each.languages: mule, which it continues, has ['en', 'de', 'ja', 'zh']; "
+        "found ['en', 'de']",
+        "recipes.turned.languages: ame, which it continues, has ['en', 'de']; found ['de', 'en']",
+        "recipes.another.text_encoder: kadar_en, which it continues, has 'recurrent'; found 'bag'",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_a_continued_recipe_may_read_fewer_languages_by_the_layers_that_all_share(study):
+    changes = {"initial": "kadar_en_de_translated_c2c", "languages": ["de"]}
+    row = study(lambda content: content["recipes"]["kadar_de_translated"].update(changes))
+    assert row.recipe("kadar_de_translated").languages == ["de"]
+
+
 def test_a_continued_recipe_reads_words_as_the_one_before_it(study):
     """It takes that one's vocabulary; settings of its own would be ignored."""
     changes = {"initial": "kadar_disjoint", "max_tokens": 7, "markers": "end"}

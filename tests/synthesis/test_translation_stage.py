@@ -286,6 +286,20 @@ def test_ready_translations_come_from_a_file(tmp_path):
         engine.check(["a bird", "a cat", "a fish"])
 
 
+def test_a_file_finds_captions_however_it_spells_their_blanks_and_accents(tmp_path):
+    path = tmp_path / "ready.tsv"
+    lines = ["source\ttranslation", "A dog  runs .\tein Hund", "Un cafe\u0301 \tein Café"]
+    path.write_text("\n".join([*lines, "Two\u00a0dogs\tzwei Hunde\n"]), encoding="utf-8")
+    cleaned = ["A dog runs .", "Un café", "Two dogs"]
+    engine = build_engine(settings(model=path))
+    engine.check(cleaned)
+    assert [each[0].text for each in engine.translate(cleaned)] == [
+        "ein Hund", "ein Café", "zwei Hunde",
+    ]  # fmt: skip
+    with refused("21 problem", "and of 10 more sentences"):
+        engine.check([f"a sentence {number}" for number in range(30)])
+
+
 def test_a_file_that_contradicts_itself_is_refused(tmp_path):
     path = tmp_path / "ready.tsv"
     path.write_text("source\ttranslation\na dog\tein Hund\na dog\tHunde\n", encoding="utf-8")

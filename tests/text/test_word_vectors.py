@@ -94,6 +94,19 @@ def test_accents_of_a_file_may_be_decomposed(tmp_path):
     assert read_vec(path, {"café", "man"})[0] == ["café", "man"]
 
 
+@pytest.mark.parametrize(
+    ("spelt", "counts"),
+    [(["fu\u0308r", "für"], 1), (["für", "fu\u0308r"], 0), (["für", "für"], 0),
+     (["fu\u0308r", "fu\u0308r"], 0), (["fu\u0308r", "für", "für"], 1)],
+)  # fmt: skip
+def test_of_a_word_that_a_file_repeats_the_first_as_captions_spell_it_counts(
+    tmp_path, spelt, counts
+):
+    lines = [f"{len(spelt)} 2", *(f"{word} {line} 9" for line, word in enumerate(spelt))]
+    (tmp_path / "x.vec").write_text("\n".join(lines), encoding="utf-8")
+    assert read_vec(tmp_path / "x.vec", {"für"})[1].tolist() == [[counts, 9]]
+
+
 def test_a_space_before_the_line_end_as_fasttext_writes_it_is_no_number(tmp_path):
     (tmp_path / "x.vec").write_bytes(b"1 2\na 1 2 \n")
     assert read_vec(tmp_path / "x.vec", {"a"})[1].tolist() == [[1, 2]]
@@ -103,12 +116,11 @@ def test_every_fault_is_listed_with_its_line(tmp_path):
     lines = ["8 2", "a 1 2", "b 1", "c 1 x", "d nan 1", "e 0 0", "a 3 4", "unneeded 1 2 3"]
     (tmp_path / "x.vec").write_text("\n".join(lines), encoding="utf-8")
     with refused(
-        "7 problem(s)",
+        "6 problem(s)",
         "line 3, 'b': expected 2 numbers after the word, found 1",
         "line 4, 'c': could not convert",
         "line 5, 'd': expected a vector with a direction",
         "line 6, 'e': expected a vector with a direction",
-        "line 7, 'a': the word stands in an earlier line too",
         "line 8, 'unneeded': expected 2 numbers after the word, found 3",
         "expected 8 words by the header, found 7",
     ):
