@@ -14,7 +14,7 @@ from pathlib import Path
 import vl_convert
 
 REPORT, PLOTS = Path("data/report/index.html"), Path("dvc_plots/index.html")
-WIDTH, HEIGHT, MARGIN, COLUMN = 860, 705, 30, 400
+WIDTH, HEIGHT, MARGIN, COLUMN = 860, 730, 30, 400
 STYLE = """
 svg { font-family: system-ui, "Segoe UI", Roboto, Arial, sans-serif; }
 .paper { fill: #fbfaf7; stroke: #e2dfd8; } .title { font: 600 25px Georgia, serif; fill: #1f2023; }
@@ -74,7 +74,7 @@ def picture(page: str) -> str:
         text(MARGIN, 48, title, "title"),
         *(text(MARGIN, 72 + 17 * i, line, "note") for i, line in leads),
         *(chart(html, x, 125) for html, x in zip(charts, (MARGIN, right), strict=True)),
-        *(query(html, x, 480) for html, x in zip(queries, (MARGIN, right), strict=True)),
+        *(query(html, x, 505) for html, x in zip(queries, (MARGIN, right), strict=True)),
     ]
     head = f'viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="Part of a report"'
     inside = "\n".join([f"<style>{STYLE}</style>", *parts])
