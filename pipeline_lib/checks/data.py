@@ -1,15 +1,16 @@
 """What each data set of a study holds, before a stage has run."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TypeVar
 
 import pandas as pd
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import images_outside
+from pipeline_lib.contract.tables import TRAIN, images_outside
 from pipeline_lib.corpora.corpus import Corpus
+from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
 from pipeline_lib.corpora.world.pictures import (
@@ -36,12 +37,15 @@ class Data:
         captioned: Ids of the photos that have one of each kind; none where a stage draws them.
         photos: How many photos each split has.
         images: The table of photos; None where a stage draws them.
+        parallel: Ids of the photos of each translator's parallel text by split, one for all where a
+            stage draws them. Without the translators that the data set has no text for.
     """
 
     captions: dict[Kind, int]
     captioned: dict[Kind, set[str]]
     photos: dict[str, int]
     images: pd.DataFrame | None
+    parallel: dict[str, dict[str, set[str]]] = field(default_factory=dict)
 
     def languages(self, split: str) -> set[str]:
         """Return the languages that a split has captions in."""
@@ -73,13 +77,15 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
     for name, dataset in settings.datasets.items():
         drawn = _drawn(settings.worlds, dataset.raw)
         if drawn:
-            found[name] = drawn
+            found[name] = replace(drawn, parallel=_drawn_parallel(settings, name, drawn, problems))
         elif not Path(dataset.raw).exists():
             missing.append(f"datasets.{name}.raw: {dataset.raw} is not there")
         else:
             options = dataset.model_dump(exclude={"reader", "raw"})
             try:
-                found[name] = _counted(READERS[dataset.reader](Path(dataset.raw), name, **options))
+                corpus = READERS[dataset.reader](Path(dataset.raw), name, **options)
+                parallel = _parallel(settings, name, corpus.captions, problems)
+                found[name] = replace(_counted(corpus), parallel=parallel)
             except ContractError as error:
                 problems.append(f"datasets.{name}: {error}")
     return _with_translations(settings, found)
@@ -114,6 +120,44 @@ def _counted(corpus: Corpus) -> Data:
     captioned = {kind: set(ids) for kind, ids in kinds}
     photos = corpus.images["split"].value_counts().to_dict()
     return Data(kinds.size().to_dict(), captioned, photos, corpus.images)
+
+
+def _parallel(
+    settings: Settings, dataset: str, captions: pd.DataFrame, problems: list[str]
+) -> dict[str, dict[str, set[str]]]:
+    """Return the photos of the parallel text of each translator that learns from a data set."""
+    found = {}
+    languages = {*captions.loc[captions["split"] == TRAIN, "language"]}
+    for name, chosen in settings.translators.items():
+        asked = chosen.source_language, chosen.target_language
+        if chosen.dataset != dataset or not languages >= {*asked}:
+            continue
+        try:
+            text = parallel_text(captions, *asked)
+        except ContractError as error:
+            problems.append(f"translators.{name}: {error}")
+        else:
+            found[name] = {split: {*ids} for split, ids in text.groupby("split")["image_id"]}
+    return found
+
+
+def _drawn_parallel(
+    settings: Settings, dataset: str, drawn: Data, problems: list[str]
+) -> dict[str, dict[str, set[str]]]:
+    """Return one photo for all of each split, for each translator that learns from a data set."""
+    found = {}
+    for name, chosen in settings.translators.items():
+        asked = chosen.source_language, chosen.target_language
+        if chosen.dataset != dataset or not drawn.languages(TRAIN) >= {*asked}:
+            continue
+        if any((TRAIN, language, "translation") in drawn.captions for language in asked):
+            found[name] = {split: {f"{dataset}:{split}"} for split in drawn.photos}
+        else:
+            problems.append(
+                f"translators.{name}: expected translations between {' and '.join(asked)}, "
+                f"{dataset} has none. Name a data set that has them"
+            )
+    return found
 
 
 def _with_translations(settings: Settings, found: Mapping[str, Data]) -> dict[str, Data]:

@@ -1,13 +1,18 @@
 """What a recipe learns from, by way of other models, too, shows no photo that it is tested on."""
 
 from collections.abc import Iterator, Mapping
-
-import numpy as np
+from itertools import permutations
 
 from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.shown import (
+    Photos,
+    photos_of_rows,
+    photos_shown,
+    source_of,
+    translator_photos,
+    translators_of,
+)
 from pipeline_lib.contract.tables import TRAIN, VAL
-from pipeline_lib.corpora.selection import half_of
-from pipeline_lib.settings.corpora import Annotation, PairSet
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import PAIRS, Settings, entry_of
 
@@ -20,22 +25,80 @@ def leaks(
     Data sets share photos: what trains by one split may have seen photos that another tests on.
     Weights may be chosen by photos that are validated on, and by none that are tested on.
     """
-    shown = _shown(settings, data)
+    rows = photos_of_rows(settings, data)
+    shown = photos_shown(settings, rows)
+    taught = {name: translator_photos(settings, data, name) for name in settings.translators}
     for name, recipe in recipes.items():
-        if recipe.dataset not in data:
-            continue
-        own = data[recipe.dataset]
-        forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)}
-        for teacher, said in _builds_upon(settings, recipes, name).items():
+        own = data.get(recipe.dataset)
+        forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)} if own else {}
+        for teacher, said in _builds_upon(settings, recipes, name).items() if own else ():
             for pairs, splits in _pair_sets(settings, recipes[teacher]):
-                found = shown[pairs]
-                shared = set().union(*(found[split] & forbidden[split] for split in splits))
-                if shared:
+                where, dataset = f"recipes.{name}: {said} {pairs}", recipe.dataset
+                found = {split: shown[pairs][split] for split in splits}
+                if shared := _shared(found, forbidden):
                     yield (
-                        f"recipes.{name}: {said} {pairs}, which shows {len(shared)} photos (first: "
-                        f"{min(shared)}) that {recipe.dataset} validates or tests on. Name "
-                        f"{recipe.dataset} in exclude_images of {pairs}, or pairs of its own split"
+                        f"{where}, which shows {len(shared)} photos (first: {min(shared)}) that "
+                        f"{dataset} validates or tests on. Name {dataset} in exclude_images of "
+                        f"{pairs}, or pairs of its own split"
                     )
+                yield from _of_translators(settings, where, pairs, dataset, taught, forbidden)
+        yield from _in_two_splits(settings, name, recipe, rows, forbidden.get(TRAIN, set()))
+
+
+def _of_translators(
+    settings: Settings,
+    where: str,
+    pairs: str,
+    dataset: str,
+    taught: Mapping[str, Photos | None],
+    forbidden: Photos,
+) -> Iterator[str]:
+    """Yield which photos the translators of a pair set's captions learnt.
+
+    Args:
+        settings: Of the study.
+        where: What begins a sentence.
+        pairs: The pair set.
+        dataset: That the recipe is validated and tested on.
+        taught: Photos that each translator learns, and is validated on; None if unknown.
+        forbidden: Photos of the data set that may not be learnt, or validated on.
+    """
+    source, own = source_of(settings, dataset), settings.pairs.get(pairs)
+    if own and source_of(settings, own.dataset) == source:
+        return  # checks/translated.py compares the translator with what it translates.
+    for translator in dict.fromkeys(translators_of(settings, pairs)):
+        if shared := _shared(taught[translator] or {}, forbidden):
+            yield (
+                f"{where}, translated by {translator}, which learnt {len(shared)} photos (first: "
+                f"{min(shared)}) that {source} validates or tests on. Name {source} in "
+                f"exclude_images of {translator}"
+            )
+
+
+def _shared(found: Photos, forbidden: Photos) -> set[str]:
+    return set().union(*(ids & forbidden[split] for split, ids in found.items()))
+
+
+def _in_two_splits(
+    settings: Settings, name: str, recipe: Recipe, rows: Mapping[str, Photos], named: set[str]
+) -> Iterator[str]:
+    """Yield which photos one set of a recipe trains on and another validates on.
+
+    Args:
+        settings: Of the study.
+        name: Of the recipe.
+        recipe: The recipe.
+        rows: Photos of each pair set's rows.
+        named: Photos whose training is named already.
+    """
+    for learnt, validated in permutations(settings.pair_sets(recipe.pairs), 2):
+        shared = rows[learnt][TRAIN] & rows[validated][VAL] - named
+        if shared:
+            yield (
+                f"recipes.{name}.pairs: {learnt} trains on {len(shared)} photos (first: "
+                f"{min(shared)}) that {validated} validates on. Name sets of one split, or the "
+                f"data set of {validated} in exclude_images of {learnt}"
+            )
 
 
 def _builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -> dict[str, str]:
@@ -61,43 +124,3 @@ def _pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[
     vectors = settings.word_vectors.get(recipe.word_vectors)
     for pairs in settings.pair_sets(entry_of(vectors.source, PAIRS) if vectors else ""):
         yield pairs, (TRAIN,)
-
-
-def _shown(settings: Settings, data: Mapping[str, Data]) -> dict[str, dict[str, set[str]]]:
-    """Return the photos of each pair set by split, but for its ``plus``.
-
-    Of pseudopairs, those of the captions that are lent, too.
-    """
-    selected = {name: _selected(settings, data, own) for name, own in settings.pairs.items()}
-    borrowed = {
-        name: {
-            TRAIN: selected[own.images_of.pairs][TRAIN] | selected[own.captions_of.pairs][TRAIN],
-            VAL: set(),
-        }
-        for name, own in settings.pseudopairs.items()
-    }
-    return selected | borrowed
-
-
-def _selected(settings: Settings, data: Mapping[str, Data], chosen: PairSet) -> dict[str, set[str]]:
-    """Return what corpora.selection.select takes, but for ``per_image``: the photos by split.
-
-    None where data is unknown.
-    """
-    own, excluded = data.get(chosen.dataset), data.get(chosen.exclude_images)
-    if own is None or (excluded is None and chosen.exclude_images in settings.datasets):
-        return {TRAIN: set(), VAL: set()}
-    left_out = excluded.outside() if excluded else set()
-    train = _of_kinds(own, TRAIN, chosen.captions)
-    if chosen.images != "all":
-        every = set().union(*(ids for (split, *_), ids in own.captioned.items() if split == TRAIN))
-        train &= {*half_of(np.array([*every], object), chosen.images, settings.selection_seed)}
-    return {
-        TRAIN: train - left_out,
-        VAL: _of_kinds(own, VAL, chosen.validation_kinds) - left_out,
-    }
-
-
-def _of_kinds(data: Data, split: str, kinds: Mapping[str, list[Annotation]]) -> set[str]:
-    asked = [(split, language, kind) for language, own in kinds.items() for kind in own]
-    return set().union(*(data.captioned.get(kind, ()) for kind in asked))

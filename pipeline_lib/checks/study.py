@@ -5,9 +5,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline_lib.checks.data import Data, is_drawn, known_data
+from pipeline_lib.checks.features import mixed_features
 from pipeline_lib.checks.leaks import leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
 from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
+from pipeline_lib.checks.selections import lender_problems, nothing_left
+from pipeline_lib.checks.shown import source_of
+from pipeline_lib.checks.translated import (
+    reranking_problems,
+    translation_problems,
+    translator_problems,
+)
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
@@ -15,6 +23,9 @@ from pipeline_lib.publishing import digest_in_name
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest, unknown
 from pipeline_lib.settings.study import Settings
+
+NO_FACTS = Path("data/facts/none.jsonl")
+"""Facts of what nobody knows the truth of; a stage writes the file."""
 
 
 @dataclass
@@ -36,10 +47,14 @@ class Findings:
 def check_study(settings: Settings) -> Findings:
     """Check the study in the current folder."""
     found = Findings()
-    check = _Check(settings, known_data(settings, found.problems, found.missing))
+    data = known_data(settings, found.problems, found.missing)
+    check = _Check(settings, data)
     for problem in (
-        check.splits(), check.extractors(), check.pairs(), check.translators(), check.recipes(),
-        leaks(settings, check.all, check.data), check.memory(),
+        check.splits(), check.languages(), check.extractors(), check.pairs(),
+        nothing_left(settings, data), check.translators(), translator_problems(settings, data),
+        translation_problems(settings, data), lender_problems(settings, data), check.recipes(),
+        mixed_features(settings, check.all), reranking_problems(settings, data),
+        leaks(settings, check.all, data), check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)
     found.missing += check.missing_files()
@@ -73,6 +88,24 @@ class _Check:
                     f"evaluations.retrieval.split: expected a split of {recipe.dataset}, found "
                     f"{self.split!r}.{suggest(self.split, photos)}"
                 )
+
+    def languages(self) -> Iterator[str]:
+        """Languages that cannot become tokens, and those that a lexicon finds no words in."""
+        for name in self.settings.datasets.keys() & self.data.keys():
+            spoken = {language for _, language, _ in self.data[name].captions}
+            for language in sorted(spoken - {*self.settings.tokenizers}):
+                yield (
+                    f"datasets.{name}: has captions in {language}, found no tokenizer for it. Add "
+                    f"tokenizers.{language}"
+                )
+        for name, lexicon in self.settings.lexicons.items():
+            learnt = self._languages(lexicon.pairs)
+            for language in lexicon.languages if learnt else ():
+                if language not in learnt:
+                    yield (
+                        f"lexicons.{name}.languages: {language} is in no captions of the pair set "
+                        f"{lexicon.pairs}, which has {', '.join(sorted(learnt))}"
+                    )
 
     def extractors(self) -> Iterator[str]:
         """Backbones that there are not, and settings that contradict each other."""
@@ -132,7 +165,7 @@ class _Check:
                 if known is not None and language not in known:
                     yield (
                         f"{where}.languages: {language} is in no {kind}captions of the pair set "
-                        f"{recipe.pairs}, which has {', '.join(sorted(known))}"
+                        f"{recipe.pairs}, which has {', '.join(sorted(known)) or 'none'}"
                     )
                     break
 
@@ -174,8 +207,7 @@ class _Check:
 
     def _photos(self, dataset: str) -> set[str] | None:
         """Return the ids of a data set's photos, a name for all that are drawn; None if unknown."""
-        while dataset in self.settings.translations:
-            dataset = self.settings.translations[dataset].dataset
+        dataset = source_of(self.settings, dataset)
         data = self.data.get(dataset)
         if data is None:
             return None
@@ -196,11 +228,13 @@ class _Check:
         return found or None
 
     def _validated(self, pairs: str) -> set[str] | None:
-        """Return the languages of validation captions; None if a teacher's are among them."""
+        """Return the languages of validation captions; None if there is no such pair set.
+
+        A teacher lends training captions alone.
+        """
         own, chain = self.settings.pairs, self.settings.pair_sets(pairs)
-        if not chain or not own.keys() >= {*chain}:
-            return None
-        return {language for name in chain for language in own[name].validation_kinds}
+        sets = [own[name] for name in chain if name in own]
+        return {language for each in sets for language in each.validation_kinds} if chain else None
 
     def _training_captions(self, recipe: Recipe) -> int | None:
         """Return how many captions a recipe can draw a batch from at most; None if unknown."""
@@ -253,9 +287,17 @@ class _Check:
         for name, vectors in self.settings.word_vectors.items():
             for language, file in getattr(vectors, "files", {}).items():
                 yield f"word_vectors.{name}.files.{language}", Path(vectors.source) / file
+        yield from self._facts()
         scored = self.settings.evaluations.sts
         for name, chosen in scored.sets.items():
             yield f"evaluations.sts.sets.{name}", Path(scored.source) / chosen.file
+
+    def _facts(self) -> Iterator[tuple[str, Path]]:
+        for name, borrowed in self.settings.pseudopairs.items():
+            for key in ("images_of", "captions_of"):
+                file = Path(getattr(borrowed, key).facts)
+                if file != NO_FACTS:
+                    yield f"pseudopairs.{name}.{key}.facts", file
 
     def suspicious(self) -> Iterator[str]:
         """What may be meant."""

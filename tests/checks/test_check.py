@@ -7,7 +7,7 @@ import own_study
 import pytest
 import tiny
 from click.testing import CliRunner
-from graph import ROOT
+from graph import ROOT, read_yaml
 from own_study import change, photo, rewrite
 
 from pipeline_lib.checks.data import known_data
@@ -148,6 +148,21 @@ PROBLEMS = {
         lambda: change("word_vectors", "mine_latent", "source", to="data/pairs/nine.parquet"),
         "word_vectors.mine_latent.source: nothing is called 'nine'. Did you mean 'mine'?",
     ),
+    "a language that cannot become tokens": (
+        lambda: rewrite(*((f"{n}\ttest\tde", f"{n}\ttest\tpl") for n in own_study.NAMES[37:])),
+        "datasets.mine: has captions in pl, found no tokenizer for it. Add tokenizers.pl",
+    ),
+    "a translator of captions that translate nothing": (
+        lambda: change("translators", "mine", to=read_yaml(ROOT / "params.yaml")["translators"][
+            "world_en_de"
+        ] | {"dataset": "mine", "exclude_images": "none"}),
+        "expected translations between 'en' and 'de' with a source_caption_id in the split train, "
+        "found none",
+    ),
+    "photos that are all excluded": (
+        lambda: change("pairs", "mine", "exclude_images", to="mine"),
+        "pairs.mine.exclude_images: mine leaves none of the captions de/caption of mine",
+    ),
     "a typo": (
         lambda: change("recipes", "mine", "batch_sze", to=1),
         "recipes.mine.batch_sze: unknown key. Did you mean 'batch_size'?",
@@ -160,10 +175,126 @@ PROBLEMS = {
 def test_a_problem_is_named_before_the_work(mine, case):
     make, said = PROBLEMS[case]
     make()
+    assert_named(said)
+
+
+def assert_named(said):
     result = check()
     assert result.exit_code == 2, result.output
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch, as_a_user):
+    """Return the folder of a copy of the study world, whose data a stage draws."""
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def of_another_network(name):
+    change("extractors", name, "backbone", to="resnet50")
+    change("extractors", name, "weights", to="IMAGENET1K_V1")
+
+
+def add(section, name, like, **changes):
+    """Add an entry like another one of its section."""
+    entry = read_yaml(Path("params.yaml"))[section][like]
+    change(section, name, to=entry | changes)
+
+
+def second_extractor(**changes):
+    add("extractors", "other", "world_lite0", **changes)
+
+
+PROBLEMS_OF_WORLD = {
+    "features of two networks in one recipe": (
+        lambda: of_another_network("world_sketch_lite0"),
+        "recipes.kadar_disjoint.more_features: expected features of one kind with world_lite0, "
+        "found world_sketch_lite0 with backbone resnet50, not efficientnet_lite0; weights "
+        "IMAGENET1K_V1, not package. Give both extractors the same settings",
+    ),
+    "features cut otherwise than those of the recipe that is continued": (
+        lambda: [
+            second_extractor(transform="center", resize=128),
+            add("recipes", "tuned", "kadar_en", features="other", initial="kadar_en"),
+        ],
+        "recipes.tuned.features: expected features of one kind with world_lite0 of kadar_en, which "
+        "it continues, found other with transform center, not squash. Give",
+    ),
+    "a re-ranking by features of another network": (
+        lambda: [
+            second_extractor(layers="stages"),
+            change("rerankings", "world_kadar", "features", to="other"),
+        ],
+        "rerankings.world_kadar.features: expected features of one kind with world_lite0 of "
+        "kadar_en_de_translated_c2c, found other with layers stages, not last",
+    ),
+    "no captions to translate": (
+        lambda: change("translations", "world_machine", "annotation", to="translation"),
+        "translations.world_machine.annotation: world has none of the kind translation in en. It "
+        "has caption",
+    ),
+    "a second translation into a language": (
+        lambda: add("translations", "twice", "world_machine", dataset="world_machine"),
+        "translations.twice.target_language: expected no machine translations into de yet, "
+        "world_machine has some. Translate a data set that has none",
+    ),
+    "pseudopairs alone, which validate nothing": (
+        lambda: change("pseudopairs", "world_pseudo", "plus", to="none"),
+        "recipes.kadar_pseudo.languages: de is in no validation captions of the pair set "
+        "world_pseudo, which has none",
+    ),
+    "more neighbours than captions": (
+        lambda: change("pseudopairs", "world_pseudo", "retrieval", "neighbours", to=100_000),
+        "pseudopairs.world_pseudo.retrieval.neighbours: expected at most 1,000, as many training "
+        "captions as sketch_en has in en, found 100,000",
+    ),
+    "facts that are not there": (
+        lambda: change("pseudopairs", "world_pseudo", "images_of", "facts", to="data/nnone.jsonl"),
+        "pseudopairs.world_pseudo.images_of.facts: data/nnone.jsonl is not there",
+    ),
+    "a lexicon in a language of no captions": (
+        lambda: change("lexicons", "world_en_de", "pairs", to="sketch_en"),
+        "lexicons.world_en_de.languages: de is in no captions of the pair set sketch_en, which has "
+        "en",
+    ),
+    "a pair set that excludes all that it has": (
+        lambda: change("pairs", "world_six", "exclude_images", to="world"),
+        "pairs.world_six.exclude_images: world leaves none of the captions en/caption of world in "
+        "the split train. Name another data set, or none",
+    ),
+    "a translator of what is no translation": (
+        lambda: add("translators", "others", "world_en_de", dataset="world", target_language="ja"),
+        "translators.others: expected translations between en and ja, world has none. Name a data "
+        "set that has them",
+    ),
+    "a translator that nothing is left for": (
+        lambda: change("translators", "world_en_de", "exclude_images", to="world_parallel"),
+        "translators.world_en_de: expected parallel text of world_parallel in the split val, found "
+        "none that exclude_images (world_parallel) and exclude_pairs (none) leave",
+    ),
+    "no lists to test a re-ranking on": (
+        lambda: change("worlds", "world", "parallel", "test", to=0),
+        "rerankings.world_kadar.dataset: expected parallel text in the splits val and test of "
+        "world_parallel, found it in train, val. Name a translator of a data set that has both",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PROBLEMS_OF_WORLD)
+def test_a_problem_of_a_world_is_named_before_it_is_drawn(world, case):
+    make, said = PROBLEMS_OF_WORLD[case]
+    make()
+    assert_named(said)
+
+
+def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
+    change("extractors", "world_sketch_lite0", "resize", to=288)
+    result = check()
+    assert result.exit_code == 0, result.output
 
 
 WARNINGS = {
@@ -226,7 +357,9 @@ def test_what_a_world_will_hold_is_what_it_holds(monkeypatch):
 def test_translations_may_add_to_translations(monkeypatch):
     monkeypatch.chdir(ROOT)
     settings = load_settings()
-    further = settings.translations["world_machine"].model_copy(update={"dataset": "world_machine"})
+    further = settings.translations["world_machine"].model_copy(
+        update={"dataset": "world_machine", "target_language": "cs"}
+    )
     translations = settings.translations | {"world_again": further}
     recipe = settings.recipes["mlmme_machine"] | {"dataset": "world_again"}
     changed = settings.model_copy(

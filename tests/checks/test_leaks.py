@@ -1,5 +1,7 @@
 """No recipe is tested on photos that it, or a model that it builds upon, learnt."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from graph import ROOT
 
 from pipeline_lib.checks.data import Data
 from pipeline_lib.checks.leaks import leaks
+from pipeline_lib.checks.translated import translation_problems
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.study import load_settings
@@ -14,15 +17,19 @@ from pipeline_lib.settings.study import load_settings
 KINDS = [("en", "caption"), ("de", "caption"), ("en", "translation"), ("de", "translation")]
 
 
-def data(**splits):
-    """Return what is known of a data set whose photos have captions of all kinds."""
+def data(parallel=None, **splits):
+    """Return what is known of a data set whose photos have captions of all kinds.
+
+    Each of the translators in ``parallel`` learns from all of them.
+    """
     images = pd.DataFrame(
         [(photo, split) for split, photos in splits.items() for photo in photos],
         columns=["image_id", "split"],
     )
     captioned = {(split, *kind): set(photos) for split, photos in splits.items() for kind in KINDS}
     counts = {kind: len(photos) for kind, photos in captioned.items()}
-    return Data(counts, captioned, images["split"].value_counts().to_dict(), images)
+    text = {name: {split: {*ids} for split, ids in splits.items()} for name in parallel or ()}
+    return Data(counts, captioned, images["split"].value_counts().to_dict(), images, text)
 
 
 KNOWN = {
@@ -132,3 +139,62 @@ def test_what_is_not_there_yet_is_no_leak(study):
     for name in KNOWN:
         known = {other: data for other, data in KNOWN.items() if other != name}
         assert ("recipes.vse_en" in study(known, pairs=changes)) == (name == "photos_of_multi30k")
+
+
+def test_photos_that_a_translator_learnt_count(study):
+    """Its translations of other photos say what it read of those that are tested on."""
+    others = data(train="xyz")
+    known = KNOWN | {
+        "others": others,
+        "multi30k": data(train="acde", val="b", test="f", parallel=["en_de"]),
+    }
+    machine = {("train", "de", "machine"): {"x"}}
+    known["flickr8k_machine"] = replace(others, captioned=others.captioned | machine)
+    own = {"dataset": "flickr8k_machine", "captions": {"de": ["machine"]}, "validation": {}}
+
+    def found(captions=("machine",), known=known, **excluded):
+        nothing = {"exclude_images": "none", "exclude_pairs": "none"}
+        said = study(
+            known,
+            pairs={"flickr8k_de": own | {"captions": {"de": [*captions]}}},
+            translations={"flickr8k_machine": {"dataset": "others"}},
+            translators={"en_de": nothing | excluded},
+        )
+        return said.get("recipes.vse_de")
+
+    assert found() == (
+        "recipes.vse_de: it learns from flickr8k_de, translated by en_de, which learnt 2 photos "
+        "(first: c) that flickr8k validates or tests on. Name flickr8k in exclude_images of en_de"
+    )
+    assert not found(exclude_images="flickr8k", exclude_pairs="multi30k_split_de")
+    assert "learnt 1 photos (first: c)" in found(exclude_images="photos_of_multi30k")
+    assert not found(exclude_pairs="multi30k_split_de")  # a and c, and d, which it validates on
+    assert not found(captions=["caption"])  # people's alone
+    assert not found(known={k: v for k, v in known.items() if k != "multi30k"})
+
+
+def test_a_translator_of_a_data_set_learnt_none_of_its_photos(monkeypatch):
+    """The stage that translates refuses it, once the translator has been trained."""
+    monkeypatch.chdir(ROOT / "studies/flickr8k")
+    settings = load_settings()
+    known = {**KNOWN, "multi30k": data(train="acde", val="b", test="f", parallel=["en_de"])}
+    assert [*translation_problems(settings, known)] == []
+    changes = {"exclude_images": "none", "exclude_pairs": "none"}
+    seeing = settings.translators["en_de"].model_copy(update=changes)
+    changed = settings.model_copy(update={"translators": settings.translators | {"en_de": seeing}})
+    assert [*translation_problems(changed, known)] == [
+        "translations.flickr8k_machine.model: en_de learnt 2 photos (first: c) that flickr8k "
+        "validates or tests on. Name it in exclude_images of en_de"
+    ]
+
+
+def test_a_photo_that_one_set_trains_on_and_another_validates_on_is_named(study):
+    known = KNOWN | {"others": data(train="xyz", val="a")}
+    also = {"flickr8k_de": {"dataset": "others", "plus": "flickr8k_en"}}
+    assert study(known, pairs=also)["recipes.vse_de.pairs"] == (
+        "recipes.vse_de.pairs: flickr8k_en trains on 1 photos (first: a) that flickr8k_de "
+        "validates on. Name sets of one split, or the data set of flickr8k_de in exclude_images "
+        "of flickr8k_en"
+    )
+    known["others"] = data(train="xyz", val="u")
+    assert "recipes.vse_de.pairs" not in study(known, pairs=also)

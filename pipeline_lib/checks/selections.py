@@ -1,0 +1,67 @@
+"""What pair sets leave over, and how many captions a teacher chooses among."""
+
+from collections.abc import Iterator, Mapping
+
+from pipeline_lib.checks.data import Data, Kind
+from pipeline_lib.checks.shown import source_of
+from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.settings.pseudopairs import Pseudopairs, Side
+from pipeline_lib.settings.study import Settings
+
+
+def nothing_left(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+    """Yield the kinds of captions of a pair set of which ``exclude_images`` leaves none."""
+    for name, chosen in settings.pairs.items():
+        own = data.get(chosen.dataset)
+        asked = [(lang, kind) for lang, kinds in chosen.captions.items() for kind in kinds]
+        for language, kind in asked if own else ():
+            if _is_emptied(settings, data, name, (TRAIN, language, kind)):
+                yield (
+                    f"pairs.{name}.exclude_images: {chosen.exclude_images} leaves none of the "
+                    f"captions {language}/{kind} of {chosen.dataset} in the split {TRAIN}. Name "
+                    "another data set, or none"
+                )
+
+
+def lender_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+    """Yield which pseudopairs ask for more neighbours than there are captions."""
+    for name, chosen in settings.pseudopairs.items():
+        wanted = getattr(chosen.retrieval, "neighbours", 0)
+        for key in _searched(chosen):
+            side = getattr(chosen, key)
+            there = _most_captions(settings, data, side)
+            if there is not None and wanted > there:
+                yield (
+                    f"pseudopairs.{name}.retrieval.neighbours: expected at most {there:,}, as many "
+                    f"training captions as {side.pairs} has in {side.language}, found {wanted:,}"
+                )
+
+
+def _searched(chosen: Pseudopairs) -> tuple[str, ...]:
+    """Return the sides among whose captions neighbours are sought."""
+    both = chosen.retrieval.rule == "csls"
+    return ("images_of", "captions_of") if both else ("captions_of",)
+
+
+def _is_emptied(settings: Settings, data: Mapping[str, Data], pairs: str, kind: Kind) -> bool:
+    chosen = settings.pairs[pairs]
+    own, excluded = data[chosen.dataset], data.get(chosen.exclude_images)
+    if excluded is None or kind not in own.captions:
+        return False
+    if source_of(settings, chosen.dataset) == chosen.exclude_images:
+        return True
+    # Of photos that a stage draws, no other data set has any.
+    return own.images is not None and own.captioned[kind] <= excluded.outside()
+
+
+def _most_captions(settings: Settings, data: Mapping[str, Data], side: Side) -> int | None:
+    """Return how many training captions a side has at most; None if unknown."""
+    chosen = settings.pairs[side.pairs]
+    own = data.get(chosen.dataset)
+    if own is None:
+        return None
+    kinds = [(TRAIN, side.language, kind) for kind in chosen.captions[side.language]]
+    photos = own.photos.get(TRAIN, 0)
+    if chosen.images != "all":
+        photos = (photos + 1) // 2
+    return min(sum(own.captions.get(kind, 0) for kind in kinds), chosen.per_image * photos)

@@ -1,0 +1,75 @@
+"""What translators learn from, what they translate, and what is ranked anew of it."""
+
+from collections.abc import Iterator, Mapping
+
+from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.shown import translator_photos
+from pipeline_lib.contract.tables import TRAIN, VAL
+from pipeline_lib.settings.study import Settings
+
+
+def translator_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+    """Yield which translators have nothing to learn from, or to be validated on."""
+    for name, chosen in settings.translators.items():
+        for split, photos in (translator_photos(settings, data, name) or {}).items():
+            if not photos:
+                yield (
+                    f"translators.{name}: expected parallel text of {chosen.dataset} in the split "
+                    f"{split}, found none that exclude_images ({chosen.exclude_images}) and "
+                    f"exclude_pairs ({chosen.exclude_pairs}) leave. Name another data set to learn "
+                    "from"
+                )
+
+
+def translation_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+    """Yield which translations have no captions to translate, or would add to others."""
+    for name, chosen in settings.translations.items():
+        own = data.get(chosen.dataset)
+        if own is None:
+            continue
+        kinds = {(language, kind) for _, language, kind in own.captions}
+        if (chosen.source_language, chosen.annotation) not in kinds:
+            there = sorted(kind for language, kind in kinds if language == chosen.source_language)
+            yield (
+                f"translations.{name}.annotation: {chosen.dataset} has none of the kind "
+                f"{chosen.annotation} in {chosen.source_language}. It has "
+                f"{', '.join(there) or 'no captions in that language'}"
+            )
+        if (chosen.target_language, "machine") in kinds:
+            yield (
+                f"translations.{name}.target_language: expected no machine translations into "
+                f"{chosen.target_language} yet, {chosen.dataset} has some. Translate a data set "
+                "that has none"
+            )
+        yield from _learnt(settings, data, name)
+
+
+def reranking_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+    """Yield which re-rankings have no lists to find weights on, or to test them on."""
+    for name, chosen in settings.rerankings.items():
+        own = data.get(chosen.dataset)
+        text = own.parallel.get(chosen.translator) if own else None
+        for split in (VAL, "test") if text else ():
+            if split not in text:
+                yield (
+                    f"rerankings.{name}.dataset: expected parallel text in the splits {VAL} and "
+                    f"test of {chosen.dataset}, found it in {', '.join(sorted(text))}. Name a "
+                    "translator of a data set that has both"
+                )
+                break
+
+
+def _learnt(settings: Settings, data: Mapping[str, Data], name: str) -> Iterator[str]:
+    """Yield which photos of a translation its translator learnt that are evaluated on."""
+    dataset = settings.translations[name].dataset
+    translator = settings.translator_of(settings.translations[name])
+    found = translator_photos(settings, data, translator) if translator else None
+    if found:
+        own = data[dataset]
+        shared = found[TRAIN] & own.outside(TRAIN) | found[VAL] & own.outside(TRAIN, VAL)
+        if shared:
+            yield (
+                f"translations.{name}.model: {translator} learnt {len(shared)} photos (first: "
+                f"{min(shared)}) that {dataset} validates or tests on. Name it in exclude_images "
+                f"of {translator}"
+            )
