@@ -44,7 +44,7 @@ def write_study(folder):
     beta = {"question": "Images only?", "baseline": "mlmme_b100", "recipes": ["mlmme_b050"]}
     params["comparisons"] = {"beta": beta}
     params["claims"] = {"beta": CLAIM}
-    borrowed = {**params["pseudopairs"]["world_pseudo"], "teacher": "kadar_en"}
+    borrowed = {**params["pseudopairs"]["world_pseudo"], "teacher": "mlmme_b100"}
     params["pseudopairs"] = {"borrowed": borrowed}
     params["rerankings"] = params["translated_queries"] = {}
     params["evaluations"]["retrieval"]["bootstrap_samples"] = 200
