@@ -194,11 +194,12 @@ def test_keys_of_recipes_papers_and_evaluations_and_lists_are_overridden(world):
     papers = values(world, "papers.yaml")
     run("uv run dvc exp run -S 'recipes.kadar_en.max_epochs=3'", world)
     run("uv run dvc exp run -S 'papers.yaml:kadar2019.margin=0.1'", world)
-    run("uv run dvc exp run -S 'recipes.kadar_en.seeds=[1,2,3]'", world)
+    run("uv run dvc exp run -S 'recipes.ame.seeds=[1,2,3]'", world)
     run("uv run dvc exp run -S evaluations.retrieval.bootstrap_samples=500", world)
     assert changed_lines(world) == [["1", "1"], ["4", "2"]]
     expected["evaluations"]["retrieval"]["bootstrap_samples"] = 500
-    expected["recipes"]["kadar_en"] |= {"seeds": [1, 2, 3], "max_epochs": 3}
+    expected["recipes"]["kadar_en"]["max_epochs"] = 3
+    expected["recipes"]["ame"]["seeds"] = [1, 2, 3]
     papers["kadar2019"]["margin"] = 0.1
     assert values(world) == expected
     assert values(world, "papers.yaml") == papers
