@@ -65,6 +65,15 @@ def test_interval_of_the_sum_respects_that_recalls_move_together():
     scores = summarise(RetrievalRanks(hit, hit, np.arange(100)), **BOOTSTRAP)
     single = np.array(scores["image_to_text"]["r1_interval"])
     np.testing.assert_allclose(scores["sum_of_recalls_interval"], 6 * single)
+    np.testing.assert_allclose(scores["mean_recall_interval"], single)
+
+
+def test_captions_are_drawn_with_their_photos():
+    """Five that find the same are no more than one."""
+    hit = np.where(np.arange(100) < 40, 1, 50)
+    scores = summarise(RetrievalRanks(hit, hit.repeat(5), np.arange(100).repeat(5)), **BOOTSTRAP)
+    image, text = (scores[way]["r1_interval"] for way in ("image_to_text", "text_to_image"))
+    np.testing.assert_allclose(text, image)
 
 
 def test_pool_is_joined_by_id_whatever_the_order():

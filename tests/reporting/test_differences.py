@@ -97,9 +97,9 @@ def test_p_knows_of_seeds():
 def test_seeds_are_paired_where_rows_share_their_initial_weights():
     base = np.repeat(random_hits(1, 1), 3, axis=0)
     rows = {"b": lift(base, (0, 10, 20)), "a": lift(base, (5, 15, 25))}
-    apart, tuned = (study(rows, initial) for initial in ({}, {"a": "b"}))
+    apart, *tuned = (study(rows, initial) for initial in ({}, {"a": "b"}, {"b": "a"}))
     assert one_test(apart).p > 0.3
-    assert one_test(tuned).p < 0.01
+    assert all(one_test(each).p < 0.01 for each in tuned)
     both = study({**rows, "start": rows["b"]}, {"a": "start", "b": "start"})
     assert one_test(both).p < 0.01
 
@@ -116,6 +116,28 @@ def test_seeds_are_not_paired_while_one_recipe_has_hits_of_fewer():
     measured = study(rows, {"a": "b"})
     measured.recipes["b"].seeds = measured.recipes["a"].seeds
     assert one_test(measured) == one_test(study(rows))
+
+
+def test_seeds_of_other_numbers_are_not_paired():
+    rows = {"a": random_hits(3, 1), "b": random_hits(3, 2)}
+    apart, tuned, others = (study(rows, initial) for initial in ({}, {"a": "b"}, {"a": "b"}))
+    others.recipes["b"].seeds = [4, 5, 6]
+    assert one_test(others) == one_test(apart) != one_test(tuned)
+
+
+def test_the_interval_of_a_difference_is_as_wide_as_its_seeds_say():
+    """The rows agree on nearly all photos, which so add little to it."""
+    base = np.repeat(random_hits(1, 1), 3, axis=0)
+    apart = study({"a": lift(base, (0, 15, 30)), "b": lift(base[:2], (0, 20))})
+    tuned = study({"a": lift(base, (0, 15, 30)), "b": base}, {"a": "b"})
+    variance = (2 * 15**2 + 20**2 / 2) / 3
+    for measured, degrees, expected in (
+        (apart, 3, variance / 3 + variance / 2),
+        (tuned, 2, 15**2 / 3),
+    ):
+        found = one_test(measured)
+        width = 2 * stats.t(degrees).ppf(0.975) * np.sqrt(expected)
+        assert found.high - found.low == pytest.approx(width, rel=0.1)
 
 
 def test_p_is_corrected_for_every_other_test_of_the_study_once():

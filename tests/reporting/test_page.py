@@ -37,7 +37,7 @@ from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
-from pipeline_lib.reporting.verdicts import evidence, verdicts
+from pipeline_lib.reporting.verdicts import asked_by_verdicts, evidence, verdicts
 from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
@@ -254,12 +254,13 @@ def test_recipes_that_do_not_differ_are_no_winners(study, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    ("test", "certain"),
-    [({"p": 0.001, "holm": 0.07}, False), ({"p": 0.001, "holm": 0.03}, True),
-     ({"untested": "one seed: not tested"}, False)],
+    ("test", "certain", "said"),
+    [({"p": 0.001, "holm": 0.07}, False, "p = .070 after correction"),
+     ({"p": 0.001, "holm": 0.03}, True, "p = .030 after correction"),
+     ({"untested": "one seed: not tested"}, False, "one seed: not tested")],
     ids=["chance among so many tests", "corrected", "one seed"],
 )  # fmt: skip
-def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain):
+def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain, said):
     rows = [{"dataset": "world", "language": "de", "recipe": name, "sum_of_recalls": points,
              "text_to_image_r1": 1.0, "image_to_text_r1": 2.0}
             for name, points in (("mule", 50.0), ("embn_de", 41.0))]  # fmt: skip
@@ -267,7 +268,15 @@ def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain):
     (found,) = verdicts(pd.DataFrame(rows), {Asked.sums("mule", "embn_de", "de"): lead}, 0.95)
     assert (found.lead.points, found.lead.certain) == (9, certain)
     assert (found.lead.test is None) == ("untested" in test)
-    assert "one seed: not tested" in evidence(found, 0.95) or "p" in test
+    assert said in evidence(found, 0.95).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_recipe_is_ranked_among_those_of_its_data_set():
+    columns = ["dataset", "recipe", "sum_of_recalls"]
+    rows = [("world", "a", 1.0), ("world", "b", 2.0), ("coco", "c", 4.0), ("coco", "d", 3.0)]
+    summary = pd.DataFrame(rows, columns=columns).assign(language="de")
+    expected = [Asked.sums("b", "a", "de"), Asked.sums("c", "d", "de")]
+    assert [*asked_by_verdicts(summary)] == expected
 
 
 def test_a_recipe_trained_elsewhere_is_shown_as_far_as_it_is_known(study, tmp_path, monkeypatch):
