@@ -37,6 +37,22 @@ def test_publishes_a_folder_whole(tmp_path):
     assert [p.name for p in (tmp_path / "model" / "deep").iterdir()] == ["b"]
 
 
+def test_what_is_published_is_on_the_disk_before_its_name_and_the_name_after_it(
+    tmp_path, monkeypatch
+):
+    target, flushed = tmp_path / "model", []
+
+    def fsync(descriptor):
+        name = os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}"))
+        flushed.append((name, target.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with publish(target) as folder:
+        folder.mkdir()
+        (folder / "weights").touch()
+    assert flushed == [("model", False), ("weights", False), (tmp_path.name, True)]
+
+
 def test_the_name_of_a_folder_is_free_for_two_renames_and_not_while_the_old_one_is_deleted(
     tmp_path, monkeypatch
 ):

@@ -110,6 +110,8 @@ def test_weights_may_be_chosen_by_no_photo_that_is_tested_on(study):
     chosen = {"flickr8k_en": {"dataset": "photos_of_multi30k", "exclude_images": "none"}}
     known = KNOWN | {"photos_of_multi30k": data(train="a", val="d", test="b")}
     assert "shows 1 photos (first: d)" in study(known, pairs=chosen)["recipes.vse_en"]
+    hidden = {"flickr8k_en": chosen["flickr8k_en"] | {"exclude_images": "flickr8k"}}
+    assert "recipes.vse_en" not in study(known, pairs=hidden)
     known["photos_of_multi30k"] = data(train="a", val="c", test="b")  # which flickr8k validates on
     assert "recipes.vse_en" not in study(known, pairs=chosen)
 

@@ -20,6 +20,7 @@ from raw_corpora import write_flickr8k
 from study import ROOT
 
 from pipeline_lib.cli.main import main
+from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.study import load_settings
@@ -122,7 +123,14 @@ def test_drawn_splits_go_by_the_photo_and_not_by_its_place(root):
     shutil.rmtree(root / "studies/mine")
     again = captions(root, made(root, new(write(SHORT[::-1])))).set_index("text")["split"]
     assert first.to_dict() == again.to_dict()
-    assert (first == "train").mean() > 0.6
+
+
+def test_of_ten_photos_eight_are_learnt_and_one_each_is_for_validation_and_test(tmp_path):
+    table = tmp_path / "captions.tsv"
+    rows = [f"{number}.jpg\ten\tA dog." for number in range(2000)]
+    table.write_text("\n".join(["image\tlanguage\ttext", *rows]))
+    shares = complete_table(table, [])["split"].value_counts(normalize=True).to_dict()
+    assert shares == pytest.approx({"train": 0.8, "val": 0.1, "test": 0.1}, abs=0.03)
 
 
 def test_a_complete_table_is_kept_as_it_is(root):

@@ -172,6 +172,15 @@ def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     assert test["ter_gain"]["interval"][1] < 0 < test["bleu_gain"]["interval"][0]
 
 
+def test_weights_are_tuned_without_a_look_at_the_tested_lists():
+    settings = SETTINGS.model_copy(update={"similarities": ["image"], "epochs": 2})
+    one, other = (
+        rerank(told_apart(1), told_apart(seed), "de", settings, EVALUATIONS)[0] for seed in (2, 3)
+    )
+    assert one["reranked"] == other["reranked"]
+    assert one["test"] != other["test"]
+
+
 def test_meteor_is_measured_where_it_is_asked_for(monkeypatch):
     asked = []
 

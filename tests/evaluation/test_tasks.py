@@ -213,6 +213,8 @@ def test_exact_translations_need_sources_and_protocols_stand_apart():
     # One sentence of each image is compared.
     assert found["exact"]["en-de"]["n_queries"] == tiny.IMAGES
     assert found["exact"]["en-de"]["r1"] == 100
+    made.captions.loc[german, "annotation"] = "machine"  # nobody's sentence
+    assert "reason" in TASKS["sentence_retrieval"](made)
 
 
 def test_similarity_is_of_the_sentences_of_a_pair_and_overlap_of_training_captions():
@@ -308,6 +310,12 @@ def test_reports_are_rounded_json(tmp_path):
         assert read_report(tmp_path / "a.json").keys() == content.keys()
 
 
+def of_another_split(captions):
+    """Return captions with the same words, of photos that have no features."""
+    ids = {name: captions[name] + "-train" for name in ("caption_id", "image_id")}
+    return captions.assign(**ids, split="train")
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """Make the folder of a study with one tiny recipe whose model, untrained, is there."""
@@ -329,10 +337,11 @@ def study(tmp_path, monkeypatch):
     (tmp_path / "sts").mkdir()
     lines = SCORED[["score", "first", "second"]].astype(str).agg("\t".join, axis=1)
     (tmp_path / "sts" / "set.tsv").write_text("\n".join(lines) + "\n")
-    write_captions(made.captions, tmp_path / "data/captions/world.parquet")
+    captions = pd.concat([made.captions, of_another_split(made.captions)])
+    write_captions(captions, tmp_path / "data/captions/world.parquet")
     write_pairs(made.pairs, tmp_path / "data/pairs/world_six.parquet")
     write_lexicon(made.lexicon.iloc[:0], tmp_path / "data/lexicons/none.parquet")
-    images = made.captions[["image_id", "split", "dataset"]].drop_duplicates("image_id")
+    images = captions[["image_id", "split", "dataset"]].drop_duplicates("image_id")
     images = images.assign(path=images["image_id"] + ".jpg")
     write_images(images, tmp_path / "data/images/world.parquet")
     write_features(tiny.features(), tmp_path / "data/features/world_lite0.h5")
@@ -365,8 +374,9 @@ def test_the_stage_writes_every_report_and_the_queries_with_equal_bytes(study):
 
 def test_the_stage_ranks_by_the_vectors_of_its_model(study):
     CliRunner().invoke(evaluate, ["tried"], catch_exceptions=False)
-    captions = read_captions(study / "data/captions/world.parquet").query("language == 'de'")
-    images = read_images(study / "data/images/world.parquet")
+    captions = read_captions(study / "data/captions/world.parquet")
+    captions = captions.query("language == 'de' and split == 'val'")
+    images = read_images(study / "data/images/world.parquet").query("split == 'val'")
     model = JointSpace.load(study / "data/models/tried/seed-1")
     vectors = embed_evaluated(model, captions, images, tiny.features(), {})
     scores = vectors.captions_of(captions["caption_id"]) @ vectors.images.T

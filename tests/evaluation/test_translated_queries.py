@@ -53,8 +53,14 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
     captions = pairs[pairs["split"] == "val"].drop(columns=["set", "seed"])
     captions = captions.assign(text=captions["tokens"].map(" ".join))
     translated = machine(captions)
-    write_captions(pd.concat([captions, translated]), Path("data/captions/toy_de.parquet"))
-    images = captions[["image_id", "split"]].drop_duplicates("image_id")
+    elsewhere = translated.assign(
+        caption_id=translated["caption_id"] + "-train",
+        image_id=translated["image_id"] + "-train",
+        split="train",
+    )
+    known = pd.concat([captions, translated, elsewhere])
+    write_captions(known, Path("data/captions/toy_de.parquet"))
+    images = known[["image_id", "split"]].drop_duplicates("image_id")
     images = images.assign(dataset="tiny", path=images["image_id"] + ".jpg")
     write_images(images, Path("data/images/toy_de.parquet"))
     write_features(features, Path("data/features/tiny.h5"))
@@ -72,7 +78,7 @@ def test_translations_query_as_captions_with_the_same_words(tmp_path, monkeypatc
         "tried", "en", "de",
     )  # fmt: skip
 
-    ids = list(images["image_id"])
+    ids = list(captions["image_id"].unique())
     place = {name: row for row, name in enumerate(features.image_ids)}
     for seed, model in models.items():
         tokens, lengths = model.vocabulary.encode_all(list(translated["tokens"]), "de")

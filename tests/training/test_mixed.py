@@ -22,6 +22,7 @@ from tiny_models import (
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.text.vocabulary import SPECIALS
+from pipeline_lib.training.examples import build_vocabulary, encode_lexicon
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.rotations import Aligner
 
@@ -106,6 +107,18 @@ def test_the_length_of_a_word_vector_does_not_matter_to_alignment():
     assert not torch.equal(steps[0], torch.eye(8))
 
 
+def test_markers_are_no_words_neighbours():
+    steps = []
+    for place in (0, len(SPECIALS)):
+        learner, examples, _ = prepare_learner("mixed")
+        with torch.no_grad():
+            for table in learner.space.sentence_encoder.words.values():
+                table.weight[: len(SPECIALS)] = table.weight[place]
+        Aligner(examples, learner.recipe).step(learner.space, {})
+        steps.append(learner.space.sentence_encoder.rotations["de"].detach())
+    assert torch.equal(*steps)
+
+
 def test_retrieval_moves_words_and_alignment_moves_maps():
     """No gradient from retrieval to R, none from alignment to the words (audit, §3.8)."""
     model, _, made = prepare("mixed", alignment_every_updates=1, alignment_learning_rate=0.1)
@@ -157,6 +170,18 @@ def test_maps_start_where_procrustes_puts_the_lexicon():
     found = model.sentence_encoder.rotations["de"].numpy()
     best, _ = orthogonal_procrustes(*unit)  # unit[0] @ best is nearest to unit[1]
     np.testing.assert_allclose(unit[0] @ found.T, unit[0] @ best, atol=1e-4)
+
+
+@pytest.mark.parametrize("protocol", ["clean", "paper"])
+def test_translations_are_learnt_of_the_training_fold_and_one_protocol_alone(protocol):
+    kinds = [(fold, of) for fold in ("train", "test") for of in ("clean", "paper")]
+    every = tiny.lexicon().set_index(["fold", "protocol", "source_word"])
+    lexicon = every.loc[[(*kind, f"de{n}") for n, kind in enumerate(kinds)]].reset_index()
+    recipe = tiny.recipe("mixed", lexicon_protocol=protocol)
+    vocabulary = build_vocabulary(tiny.pairs(), recipe)
+    learnt = kinds.index(("train", protocol))
+    ids = [vocabulary.word_ids([f"{of}{learnt}"], of).item() for of in ("de", "en")]
+    assert encode_lexicon(lexicon, vocabulary, recipe)["de"].tolist() == [ids]
 
 
 def test_words_start_from_their_vectors_and_unknown_ones_near_zero():

@@ -1,6 +1,7 @@
 """Seeds: side by side, each a run of its own, and trained alike where they begin alike."""
 
 import hashlib
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -114,6 +115,17 @@ def test_what_was_trained_ahead_is_published_and_not_trained_again(train, tmp_pa
 def test_all_seeds_train_anew_when_what_they_depend_on_changes(train, changed):
     train(material([1, 2]))
     assert train(material([1, 2], **changed), work="later") == [1, 2]
+
+
+def test_a_model_depends_on_the_weights_that_it_continues(tmp_path):
+    made = replace(material([1], initial="teacher"), models=tmp_path)
+    weights = tmp_path / "seed-1/weights.safetensors"
+    weights.parent.mkdir()
+    identities = []
+    for content in ("old", "new"):
+        weights.write_text(content)
+        identities.append(made.identity(1))
+    assert identities[0] != identities[1]
 
 
 def test_a_model_that_is_no_longer_what_was_trained_is_trained_anew(train, tmp_path):

@@ -129,6 +129,17 @@ def test_the_learning_rate_falls_after_the_epochs_named(tmp_path):
     assert torch.equal(seen[2], seen[3])
 
 
+def test_the_gradient_is_clipped(tmp_path):
+    """Adam divides it by its own size and 1e-8, which is far more than what is left of it."""
+    far = []
+    for bound in (1e-14, "none"):
+        validate, seen = scripted([1, 2])
+        keys = {"max_epochs": 2, "validate_every_updates": "epoch", "clip_norm": bound}
+        train(tmp_path / str(bound), validate=validate, **keys)
+        far.append((seen[1] - seen[0]).abs().max().item())
+    assert far[0] < 1e-6 < 1e-3 < far[1]
+
+
 STALL = {"schedule": "stall", "decays": 1, "patience_validations": 2, "decay_factor": 1e-30}
 
 

@@ -25,7 +25,12 @@ from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.fitting import fit
-from pipeline_lib.training.two_branch import CLASSIFIER, PRETRAINING, two_branch
+from pipeline_lib.training.two_branch import (
+    CLASSIFIER,
+    PRETRAINING,
+    choose_captions,
+    two_branch,
+)
 
 ALONE = {name: 0.0 for name in TwoBranch.model_fields if name.endswith("_weight")}
 """No part of the loss counts but the one whose weight a test sets."""
@@ -143,6 +148,14 @@ def test_a_batch_by_hand():
     learner = SimpleNamespace(recipe=recipe, space=model)
     loss = two_branch(learner, examples, 1).tasks[0].loss
     assert loss(model, torch.tensor([0, 1])).item() == pytest.approx(0.1125)
+
+
+def test_captions_of_an_image_are_drawn_uniformly():
+    one = torch.ones(10, dtype=torch.int64)
+    sentences = Sentences(torch.arange(10)[:, None], one, torch.arange(2).repeat_interleave(5))
+    drawn = [choose_captions(sentences, torch.tensor([1, 0]), 2).token_ids for _ in range(500)]
+    shares = torch.cat(drawn).flatten().bincount(minlength=10) / 500
+    assert shares.tolist() == pytest.approx([2 / 5] * 10, abs=0.1)
 
 
 def test_averaged_words_leave_pads_out():
