@@ -15,6 +15,8 @@ from pipeline_lib.checks.memory import COPIES, machine_bytes, recipe_bytes, weig
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.tables import read_captions
+from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.world.generate import generate
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.preparation import parameter_counts
 from stages.resolve import main as resolve
@@ -352,6 +354,22 @@ def test_what_a_world_will_hold_is_what_it_holds(monkeypatch):
             captions = read_captions(path)
             counts = captions.groupby(["split", "language", "annotation"]).size().to_dict()
             assert {k: known[name].captions.get(k) for k in counts} == counts
+
+
+def test_what_a_small_world_will_hold_is_what_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    settings = load_settings()
+    sizes = {"images": {"train": 3, "val": 2, "test": 1}, "graded_pairs": 0}
+    sizes |= {"parallel": {"train": 6, "val": 5, "test": 4}}
+    small = settings.worlds["world"].model_copy(update=sizes)
+    generate(tmp_path / "world", name="world", **small.model_dump())
+    known = known_data(settings.model_copy(update={"worlds": {"world": small}}), [], [])
+    for name, folder in (("world", "world"), ("world_parallel", "world/parallel")):
+        dataset = settings.datasets[name]
+        options = dataset.model_dump(exclude={"reader", "raw"})
+        corpus = READERS[dataset.reader](tmp_path / folder, name, **options)
+        counts = corpus.captions.groupby(["split", "language", "annotation"]).size().to_dict()
+        assert {kind: known[name].captions.get(kind) for kind in counts} == counts
 
 
 def test_translations_may_add_to_translations(monkeypatch):
