@@ -304,10 +304,10 @@ WARNINGS = {
         lambda: None,
         "recipes.mine.batch_size: 128 is more than the 60 training captions of mine: each batch",
     ),
-    "a photo in two splits": (
-        lambda: shutil.copy(photo(0), photo(39)),
-        "extractors.mine_lite0.images: 1 photos of other splits have the bytes of training photos "
-        "(first: 39.jpg of test is 00.jpg)",
+    "photos in two splits": (
+        lambda: [shutil.copy(photo(0), photo(number)) for number in (30, 39)],
+        "extractors.mine_lite0.images: 2 photos of other splits have the bytes of training photos "
+        "(first: 30.jpg of val is 00.jpg)",
     ),
     "a split that nothing uses": (
         lambda: rewrite(*((f"{n}\ttest", f"{n}\ttset") for n in own_study.NAMES[37:])),

@@ -253,14 +253,20 @@ def test_a_bug_in_a_reading_thread_is_not_silent(photos, run, monkeypatch, encod
 # Resuming
 
 
-@pytest.mark.parametrize("change", ["photo", "batch_size", "crop", "threads"])
+@pytest.mark.parametrize(
+    "change", ["photo", "photo of as many bytes", "batch_size", "crop", "threads"]
+)
 def test_work_is_done_again_where_something_changed(
     photos, run, tmp_path, encoded, monkeypatch, change
 ):
     run(photos, extractor())
     settings, expected = extractor(), 3
-    if change == "photo":
-        Image.new("RGB", (50, 50)).save(tmp_path / "photos" / "005.jpg")
+    if change.startswith("photo"):
+        photo = tmp_path / "photos" / "005.jpg"
+        size = photo.stat().st_size if change == "photo of as many bytes" else 0
+        Image.new("RGB", (50, 50)).save(photo)
+        photo.write_bytes(photo.read_bytes().ljust(size, b"\0"))
+        assert photo.stat().st_size == size or not size
         expected = 1
     elif change == "batch_size":
         settings = extractor(batch_size=5)
