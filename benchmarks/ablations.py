@@ -25,6 +25,7 @@ from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import read_word_vectors
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.forks import cores, on_all_cores
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.learner import Learner
@@ -59,14 +60,20 @@ def material_without(part: str, name: str, epochs: int) -> Material:
     """Return what a recipe learns from without a part."""
     whole = load_settings().recipe(name)
     recipe = whole.model_copy(update={"max_epochs": epochs, **CHANGED.get(part, {})})
-    features = read_features(Path(f"data/features/{recipe.features}.h5"))
-    if recipe.image_crops < whole.image_crops:
-        first = features.vectors.shape[1] // whole.image_crops
-        features = replace(features, vectors=features.vectors[:, :first])
+    material = material_of(recipe)
+    if recipe.image_crops == whole.image_crops:
+        return material
+    vectors = material.features.vectors
+    first = vectors.shape[1] // whole.image_crops
+    return replace(material, features=replace(material.features, vectors=vectors[:, :first]))
+
+
+def material_of(recipe: Recipe) -> Material:
+    """Return what a recipe learns from, from the files of the study in which this runs."""
     return Material(
         recipe,
         read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet")),
-        features,
+        read_features(Path(f"data/features/{recipe.features}.h5")),
         read_lexicon(Path(f"data/lexicons/{recipe.lexicon}.parquet")),
         read_word_vectors(Path(f"data/word_vectors/{recipe.word_vectors}.h5")).by_language,
         Path(f"data/models/{recipe.initial}"),

@@ -165,7 +165,7 @@ def training(
     from benchmarks.training import Training, load_recipe
 
     recipe = load_recipe(family, precision=precision, **sizes.recipe)
-    update = Training(recipe, device)
+    update = Training.synthetic(recipe, device)
     captions: list[int] = []
     flops = sum(
         of_update(update.model, lambda: captions.append(update())) for _ in range(COUNTED_UPDATES)

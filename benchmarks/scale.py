@@ -86,7 +86,7 @@ def _train(
     if ranks > 1:
         store = dist.FileStore(str(folder / "store"), ranks)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
-    training = Training(load_recipe(RECIPE, batch_size=batch))
+    training = Training.synthetic(load_recipe(RECIPE, batch_size=batch))
     while updates := connection.recv():
         start = time.perf_counter()
         for _ in range(updates):

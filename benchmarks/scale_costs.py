@@ -122,7 +122,7 @@ def training() -> Iterator[Cost]:
     """Yield the cost of a caption in an update of each family, at its paper's sizes."""
     recipes = load_recipes()
     for family in FAMILIES:
-        update, read = Training(recipes[family]), []
+        update, read = Training.synthetic(recipes[family]), []
         flops = of_update(update.model, partial(_note, read, update))
         yield cost(f"caption trained, {family}", "bf16", flops / read[0], update)
 
@@ -133,7 +133,7 @@ def _note(read: list[int], update: Training) -> None:
 
 def encoding() -> Iterator[Cost]:
     """Yield the cost of a caption that the Kádár recipe embeds."""
-    update = Training(load_recipes()["Kádár"])
+    update = Training.synthetic(load_recipes()["Kádár"])
     update()
     reader, (states, *rest) = update.read[0]
     words = int(rest[-1].sum())

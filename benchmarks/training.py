@@ -15,6 +15,7 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Self
 
 import click
 import numpy as np
@@ -26,6 +27,7 @@ from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 from pipeline_lib.training import ranks
 from pipeline_lib.training.examples import Examples, Sentences
+from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.objectives import build_objective
 from pipeline_lib.training.optimization import make_optimizer
 from pipeline_lib.training.preparation import new_learner
@@ -64,20 +66,24 @@ RECIPES = {
 class Training:
     """Updates of one recipe by this library."""
 
-    def __init__(self, recipe: Recipe, device: str | torch.device = "cpu") -> None:
-        """Make examples, an untrained model and its objective on a device."""
-        self.recipe, self.update, self.read = recipe, 0, []
-        examples, vocabulary = synthetic_examples(recipe, device)
-        learner = new_learner(recipe, vocabulary, FEATURE_DIM, seed=1).to(device)
+    def __init__(self, learner: Learner, examples: Examples) -> None:
+        """Train an untrained learner on examples of its device."""
+        self.recipe, self.update, self.read = learner.recipe, 0, []
         self.model, self.objective = learner.space, build_objective(learner, examples, seed=1)
         self.taken = [0] * len(self.objective.tasks)
         self.tuned = [p for p in learner.parameters() if p.requires_grad]
-        self.optimizer = make_optimizer(recipe, learner)
+        self.optimizer = make_optimizer(self.recipe, learner)
         for group in self.optimizer.param_groups:
-            group["lr"] = recipe.learning_rate
+            group["lr"] = self.recipe.learning_rate
         encoder = self.model.sentence_encoder
         for reader in getattr(encoder, "recurrent", {"all": encoder}).values():
             reader.register_forward_pre_hook(lambda *call: self.read.append(call))
+
+    @classmethod
+    def synthetic(cls, recipe: Recipe, device: str | torch.device = "cpu") -> Self:
+        """Train on drawn captions and features of Flickr8k's sizes."""
+        examples, vocabulary = synthetic_examples(recipe, device)
+        return cls(new_learner(recipe, vocabulary, FEATURE_DIM, seed=1).to(device), examples)
 
     def __call__(self) -> int:
         """Make one update and return how many captions it read."""
@@ -116,7 +122,7 @@ def _captions(inputs: tuple[object, ...]) -> int:
 def main(captions: int, rounds: int) -> None:
     """Print a table and the ratio."""
     recipes = load_recipes()
-    trainings = {name: Training(recipe) for name, recipe in recipes.items()}
+    trainings = {name: Training.synthetic(recipe) for name, recipe in recipes.items()}
     kadar = recipes[OURS]
     plain = PlainTraining(kadar, *synthetic_examples(kadar))
     rates: dict[str, list[float]] = {name: [] for name in (PLAIN, *trainings)}
