@@ -20,6 +20,7 @@ from pipeline_lib.corpora.corpus import SPLITS, intended_split
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
 from pipeline_lib.publishing import digest_in_name
+from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest, unknown
 from pipeline_lib.settings.study import Settings
@@ -112,11 +113,7 @@ class _Check:
         for name, extractor in self.settings.extractors.items():
             yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
             yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
-            if not _is_name(extractor.weights) and not digest_in_name(Path(extractor.weights)):
-                yield (
-                    f"extractors.{name}.weights: expected a file named after the first 8 digits of "
-                    f"its SHA-256, such as resnet50-0676ba61.pth, found {extractor.weights}"
-                )
+            yield from (f"extractors.{name}.{problem}" for problem in _weights_problems(extractor))
 
     def pairs(self) -> Iterator[str]:
         """Kinds of captions that a pair set asks for, in the splits that it takes."""
@@ -320,6 +317,18 @@ class _Check:
                     f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {captions} "
                     f"training captions of {recipe.pairs}: each batch is all of them"
                 )
+
+
+def _weights_problems(extractor: Extractor) -> Iterator[str]:
+    """Yield how its weights are named amiss."""
+    weights, known = extractor.weights, BACKBONES.get(extractor.backbone)
+    if not _is_name(weights) and not digest_in_name(Path(weights)):
+        yield (
+            "weights: expected a file named after the first 8 digits of its SHA-256, such as "
+            f"resnet50-0676ba61.pth, found {weights}"
+        )
+    if known and _is_name(weights):
+        yield from unknown("weights", [weights], known.weights)
 
 
 def _is_name(weights: str) -> bool:

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Mapping
 
 from pipeline_lib.checks.data import Data
-from pipeline_lib.checks.shown import translator_photos
+from pipeline_lib.checks.shown import (
+    Photos,
+    photos_of_rows,
+    photos_shown,
+    translator_photos,
+)
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.settings.study import Settings
 
@@ -45,18 +50,53 @@ def translation_problems(settings: Settings, data: Mapping[str, Data]) -> Iterat
 
 
 def reranking_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
-    """Yield which re-rankings have no lists to find weights on, or to test them on."""
+    """Yield which re-rankings lack lists, or rank those of photos that their recipe learnt."""
+    shown = photos_shown(settings, photos_of_rows(settings, data)) if settings.rerankings else {}
     for name, chosen in settings.rerankings.items():
         own = data.get(chosen.dataset)
         text = own.parallel.get(chosen.translator) if own else None
-        for split in (VAL, "test") if text else ():
-            if split not in text:
-                yield (
-                    f"rerankings.{name}.dataset: expected parallel text in the splits {VAL} and "
-                    f"test of {chosen.dataset}, found it in {', '.join(sorted(text))}. Name a "
-                    "translator of a data set that has both"
-                )
-                break
+        if text and not {VAL, "test"} <= text.keys():
+            yield (
+                f"rerankings.{name}.dataset: expected parallel text in the splits {VAL} and "
+                f"test of {chosen.dataset}, found it in {', '.join(sorted(text))}. Name a "
+                "translator of a data set that has both"
+            )
+        elif text:
+            yield from _ranked_photos_learnt(settings, data, name, text, shown)
+
+
+def _ranked_photos_learnt(
+    settings: Settings,
+    data: Mapping[str, Data],
+    name: str,
+    text: Photos,
+    shown: Mapping[str, Photos],
+) -> Iterator[str]:
+    """Yield which photos are ranked by a recipe that has learnt them: the stage would refuse them.
+
+    Args:
+        settings: Of the study.
+        data: Its data sets.
+        name: Of the re-ranking.
+        text: Photos of the translated sentences.
+        shown: Photos of each pair set.
+    """
+    chosen = settings.rerankings[name]
+    sets = settings.pair_sets(chosen.pairs)
+    learnt, validated = (
+        set().union(*(shown[each][split] for each in sets)) for split in (TRAIN, VAL)
+    )
+    shared = text[VAL] & learnt | text["test"] & (learnt | validated)
+    if "image" in chosen.similarities:  # of the others, no sentence is taken
+        pictured = data.get(settings.extractors[chosen.features].dataset)
+        known = pictured and pictured.images is not None
+        shared &= set(pictured.images["image_id"]) if known else set()
+    if shared:
+        yield (
+            f"rerankings.{name}.pairs: {chosen.recipe} learns {len(shared)} of the photos whose "
+            f"translations it would rank (first: {min(shared)}). Name a recipe that has not seen "
+            "them"
+        )
 
 
 def _learnt(settings: Settings, data: Mapping[str, Data], name: str) -> Iterator[str]:

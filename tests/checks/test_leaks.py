@@ -9,7 +9,7 @@ from graph import ROOT
 
 from pipeline_lib.checks.data import Data
 from pipeline_lib.checks.leaks import leaks
-from pipeline_lib.checks.translated import translation_problems
+from pipeline_lib.checks.translated import reranking_problems, translation_problems
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.study import load_settings
@@ -200,3 +200,31 @@ def test_a_photo_that_one_set_trains_on_and_another_validates_on_is_named(study)
     )
     known["others"] = data(train="xyz", val="u")
     assert "recipes.vse_de.pairs" not in study(known, pairs=also)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({}, {}),
+        ({"train": "acf"}, {"images": "f", "sentences": "f"}),  # translations of f are tested
+        ({"train": "ace", "val": "f"}, {"images": "f", "sentences": "f"}),
+        ({"train": "acb"}, {"images": "b", "sentences": "b"}),  # weights are tuned on those of b
+        ({"val": "b"}, {}),  # as a model's may be, too
+        ({"train": "acg"}, {"sentences": "g"}),  # no image of g has features
+    ],
+)
+def test_translations_of_photos_that_a_recipe_learnt_are_not_ranked(monkeypatch, changed, named):
+    monkeypatch.chdir(ROOT / "studies/flickr8k")
+    known = {
+        "flickr8k": data(train="ab", val="c", test="df"),
+        "multi30k": data(["en_de"], train="ac", val="b", test="fg"),
+        "photos_of_multi30k": data(**{"train": "ac", "val": "d", "test": "e"} | changed),
+    }
+    found = {each.partition(":")[0]: each for each in reranking_problems(load_settings(), known)}
+    asked = {name: found[key] for name in ("images", "sentences")
+             if (key := f"rerankings.{name}.pairs") in found}  # fmt: skip
+    assert asked == {
+        name: f"rerankings.{name}.pairs: multi30k_split_c2c learns 1 of the photos whose "
+        f"translations it would rank (first: {photo}). Name a recipe that has not seen them"
+        for name, photo in named.items()
+    }

@@ -398,6 +398,9 @@ def test_table_refuses_two_images_that_differ_in_their_suffix_only(tmp_path):
 def test_table_names_missing_columns_and_a_missing_file(tmp_path):
     raw = write_table(tmp_path, [line.replace("language", "lang") for line in TABLE])
     assert_lists(failure("table", raw), "captions.tsv:1: expected a header with image, split, lang")
+    write_lines(raw / "captions.tsv", ["{" + 5_000 * '"no table": 1, ' + "}"])
+    (said,) = failure("table", raw).splitlines()[1:]
+    assert len(said) < 500
     (raw / "captions.tsv").unlink()
     assert_lists(failure("table", raw), "captions.tsv: expected this file")
 

@@ -58,7 +58,7 @@ def settings(tmp_path, monkeypatch) -> Settings:
     """Register the toy network, save its random weights, and return settings that use them."""
     scale = (0.0, 0.0, 0.0), (255.0, 255.0, 255.0)
     toy = Backbone(
-        patches, "head.", "pool", DIM, *scale, FeatureMap("pool", STRIDE), lambda network: []
+        patches, "head.", "pool", DIM, *scale, (), FeatureMap("pool", STRIDE), lambda network: []
     )
     monkeypatch.setitem(backbones.BACKBONES, "patches", toy)
     torch.manual_seed(0)

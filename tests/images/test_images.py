@@ -392,6 +392,15 @@ def test_unknown_weights_are_answered_with_the_legal_names():
         find_weights("efficientnet_lite0", "IMAGENET1K_V1")
 
 
+@pytest.mark.parametrize("name", BACKBONES)
+def test_named_weights_are_those_of_torchvision_or_of_a_package(name):
+    """As settings are checked by them before torchvision could be imported."""
+    published = []
+    if name in torchvision.models.list_models(torchvision.models):
+        published = [each.name for each in torchvision.models.get_model_weights(name)]
+    assert [*BACKBONES[name].weights] == (published or ["package"])
+
+
 def test_failed_download_says_which_file_goes_where(tmp_path, monkeypatch):
     def fail(url, path, hash_prefix):
         raise OSError("network is unreachable")
