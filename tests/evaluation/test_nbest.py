@@ -10,7 +10,7 @@ from pipeline_lib.evaluation.reranking.nbest import NBest, read_nbest, write_nbe
 def example():
     return NBest(
         sentence=np.array([0, 0, 2]),
-        text=["ein Hund", "", "| ü =  x"],
+        text=["ein ||| Hund", "|||||", "| ü =  x"],
         names=("log_likelihood", "s_s"),
         features=np.array([[-1 / 3, 0.5], [-1e-30, 0], [2, 1e300]]),
         scores=np.array([0.1, -2.5, 7]),
@@ -50,9 +50,7 @@ def test_every_bad_line_is_listed(tmp_path):
 
 
 def test_lists_that_could_not_be_read_back_are_not_written(tmp_path):
-    broken = NBest(
-        np.array([1, 0]), ["a ||| b", "c"], ("f",), np.ones((2, 2)), np.array([np.inf, 0])
-    )
+    broken = NBest(np.array([1, 0]), ["a\nb", "c"], ("f",), np.ones((2, 2)), np.array([np.inf, 0]))
     with pytest.raises(ContractError, match="4 problem"):
         write_nbest(broken, tmp_path / "lists.txt")
     assert not list(tmp_path.iterdir())
