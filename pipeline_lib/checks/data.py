@@ -1,6 +1,6 @@
 """What each data set of a study holds, before a stage has run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import TypeVar
@@ -18,7 +18,7 @@ from pipeline_lib.corpora.world.pictures import (
     CAPTIONS_PER_IMAGE,
     TRANSLATION_LANGUAGES,
 )
-from pipeline_lib.settings.corpora import World
+from pipeline_lib.settings.corpora import BitextDataset, Dataset, World
 from pipeline_lib.settings.study import Settings
 from pipeline_lib.settings.synthesis import Translation
 
@@ -75,9 +75,10 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
     """
     found = {}
     for name, dataset in settings.datasets.items():
-        drawn = _drawn(settings.worlds, dataset.raw)
+        drawn = _drawn(settings.worlds, dataset)
         if drawn:
             found[name] = replace(drawn, parallel=_drawn_parallel(settings, name, drawn, problems))
+            problems.extend(_not_drawn(name, dataset))
         elif not Path(dataset.raw).exists():
             missing.append(f"datasets.{name}.raw: {dataset.raw} is not there")
         else:
@@ -96,17 +97,31 @@ def is_drawn(settings: Settings, path: str) -> bool:
     return any(PurePath(path).is_relative_to(f"data/raw/{name}") for name in settings.worlds)
 
 
-def _drawn(worlds: dict[str, World], raw: str) -> Data | None:
+def _drawn(worlds: dict[str, World], dataset: Dataset) -> Data | None:
+    raw = dataset.raw
     for name, world in worlds.items():
         if raw == f"data/raw/{name}":
             kinds = {(language, "caption"): CAPTIONS_PER_IMAGE for language in CAPTION_LANGUAGES}
             kinds |= {(language, "translation"): 1 for language in TRANSLATION_LANGUAGES}
             return _multiplied(world.images, kinds)
         if raw == f"data/raw/{name}/parallel":
-            first, *others = PARALLEL_LANGUAGES
-            kinds = {(first, "caption"): 1} | {(other, "translation"): 1 for other in others}
+            kinds = {
+                (language, "translation" if place else "caption"): 1
+                for place, language in enumerate(getattr(dataset, "languages", ()))
+                if language in PARALLEL_LANGUAGES
+            }
             return _multiplied(world.parallel, kinds)
     return None
+
+
+def _not_drawn(name: str, dataset: Dataset) -> Iterator[str]:
+    """Yield which languages of parallel text a world has not."""
+    asked = dataset.languages if isinstance(dataset, BitextDataset) else []
+    if lacking := [language for language in asked if language not in PARALLEL_LANGUAGES]:
+        yield (
+            f"datasets.{name}.languages: {dataset.raw} has {', '.join(PARALLEL_LANGUAGES)}, found "
+            f"{', '.join(lacking)}"
+        )
 
 
 def _multiplied(sizes: dict[str, int], kinds: dict[tuple[str, str], int]) -> Data:

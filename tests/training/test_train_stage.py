@@ -41,6 +41,15 @@ def test_no_set_trains_on_what_another_validates_on():
     assert "found 1 such images (first: tiny:2)" in problem
 
 
+def test_weights_are_chosen_by_no_photo_that_is_tested_on():
+    pairs = tiny.pairs()
+    alone = pairs[pairs["split"] == "val"]
+    first = min(alone["image_id"])
+    assert list(training_leaks(alone, images(**{first: "val"}))) == []
+    [problem] = training_leaks(alone, images(**{first: "test"}))
+    assert f"(first: {first})" in problem
+
+
 def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     unaligned = {"lexicon": "none", "alignment_every_updates": "never", "orthogonal_map": False}
