@@ -3,6 +3,7 @@
 import hashlib
 import math
 from fractions import Fraction
+from functools import cache
 
 import pytest
 import torch
@@ -223,6 +224,7 @@ def test_convolutions_are_those_of_pytorch(groups, stride):
     torch.testing.assert_close(found, layer(pixels), rtol=1e-5, atol=1e-5)
 
 
+@cache
 def history():
     """Train everything for some updates and return the digest of its weights."""
     torch.manual_seed(3)

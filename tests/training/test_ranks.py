@@ -16,15 +16,15 @@ from pipeline_lib.models.encoders import BatchNorm
 from pipeline_lib.training import loop, ranks
 from pipeline_lib.training.fitting import fit
 
-UPDATES, TEXT_ALONE = 50, "tiny:9"
+UPDATES, TEXT_ALONE = 20, "tiny:9"
 SHORT = {"batch_size": 5, "validate_every_updates": 1}
 RECIPES = {
-    "kadar": lambda: tiny.recipe("alternating", **SHORT, max_epochs=10),
-    "mlmme": lambda: tiny.recipe("joint", **SHORT, max_epochs=17, contrastive_terms=2),
-    "mule": lambda: tiny.recipe("two_branch", **SHORT, max_epochs=25),
-    "ame": lambda: tiny.recipe("mixed", **SHORT, max_epochs=13, similarity="order", absolute=True),
+    "kadar": lambda: tiny.recipe("alternating", **SHORT, max_epochs=4),
+    "mlmme": lambda: tiny.recipe("joint", **SHORT, max_epochs=7, contrastive_terms=2),
+    "mule": lambda: tiny.recipe("two_branch", **SHORT, max_epochs=10),
+    "ame": lambda: tiny.recipe("mixed", **SHORT, max_epochs=6, similarity="order", absolute=True),
     "polyview": lambda: tiny.polyview(
-        **SHORT | {"image_crops": 1, "batch_size": 4, "max_epochs": 25}
+        **SHORT | {"image_crops": 1, "batch_size": 4, "max_epochs": 10}
     ),
 }
 """Of each family, and our own: without dropout, of which each rank draws its own."""
