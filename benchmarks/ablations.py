@@ -27,6 +27,7 @@ from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.forks import cores, on_all_cores
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import load_settings
+from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.material import Material
@@ -70,10 +71,14 @@ def material_without(part: str, name: str, epochs: int) -> Material:
 
 def material_of(recipe: Recipe) -> Material:
     """Return what a recipe learns from, from the files of the study in which this runs."""
+    features, more_features = (
+        read_features(Path(f"data/features/{name}.h5"))
+        for name in (recipe.features, recipe.more_features)
+    )
     return Material(
         recipe,
         read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet")),
-        read_features(Path(f"data/features/{recipe.features}.h5")),
+        join_features(features, more_features),
         read_lexicon(Path(f"data/lexicons/{recipe.lexicon}.parquet")),
         read_word_vectors(Path(f"data/word_vectors/{recipe.word_vectors}.h5")).by_language,
         Path(f"data/models/{recipe.initial}"),

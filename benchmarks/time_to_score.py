@@ -48,11 +48,11 @@ def main(recipe: str, baseline: str, seconds: float, rounds: int) -> None:
     for _ in range(rounds):
         for name, work in works.items():
             timed[name].append(next(work))
-    total = {name: updates[name] * statistics.median(each) for name, each in timed.items()}
+    medians = {name: statistics.median(each) for name, each in timed.items()}
+    total = {name: updates[name] * median for name, median in medians.items()}
     print(f"validation sum of {baseline}: {best.mean():.1f} ({len(best)} seeds)")
     print(f"{'recipe':<28} updates   s/update   seconds")
-    for name, each in timed.items():
-        median = statistics.median(each)
+    for name, median in medians.items():
         print(f"{name:<28} {updates[name]:7.0f} {median:10.3f} {total[name]:9.0f}")
     print(f"training time ratio={total[baseline] / total[recipe]:.1f}")
 

@@ -133,6 +133,7 @@ def test_a_model_is_trained_by_several_processes(tmp_path, monkeypatch):
     run("git init --quiet && dvc init --quiet", tmp_path)
     said = run("POLYVIEW_TRAIN_PROCESSES=2 uv run dvc repro 2>&1", tmp_path)
     assert f"{name} seed 1 on cpu in f32, 2 ranks" in said
+    assert "Running stage" not in run("uv run dvc repro", tmp_path)
     run("python -m torch.distributed.run --nproc-per-node 2 -m stages.train kadar_en", tmp_path)
     assert "up to date" in run("dvc status", tmp_path)
 
