@@ -98,13 +98,13 @@ def is_drawn(settings: Settings, path: str) -> bool:
 
 
 def _drawn(worlds: dict[str, World], dataset: Dataset) -> Data | None:
-    raw = dataset.raw
+    raw = PurePath(dataset.raw)
     for name, world in worlds.items():
-        if raw == f"data/raw/{name}":
+        if raw == PurePath(f"data/raw/{name}"):
             kinds = {(language, "caption"): CAPTIONS_PER_IMAGE for language in CAPTION_LANGUAGES}
             kinds |= {(language, "translation"): 1 for language in TRANSLATION_LANGUAGES}
             return _multiplied(world.images, kinds)
-        if raw == f"data/raw/{name}/parallel":
+        if raw == PurePath(f"data/raw/{name}/parallel"):
             kinds = {
                 (language, "translation" if place else "caption"): 1
                 for place, language in enumerate(getattr(dataset, "languages", ()))

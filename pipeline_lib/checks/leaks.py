@@ -13,8 +13,9 @@ from pipeline_lib.checks.shown import (
     translators_of,
 )
 from pipeline_lib.contract.tables import TRAIN, VAL
+from pipeline_lib.settings.entries import PAIRS, entry_of
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import PAIRS, Settings, entry_of
+from pipeline_lib.settings.study import Settings
 
 
 def leaks(

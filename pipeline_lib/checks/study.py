@@ -16,6 +16,7 @@ from pipeline_lib.checks.translated import (
     translation_problems,
     translator_problems,
 )
+from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
@@ -82,6 +83,8 @@ class _Check:
                         f"datasets.{name}: expected 2 photos or more in the split {split}, found "
                         f"{photos.get(split, 0)} ({_listed(photos)}){_meant(split, photos)}"
                     )
+        if self.split == TRAIN:
+            yield "evaluations.retrieval.split: expected photos that no recipe learns, found train"
         for recipe in self.all.values():
             photos = self.data[recipe.dataset].photos if recipe.dataset in self.data else {}
             if photos and self.split not in photos:
@@ -298,6 +301,11 @@ class _Check:
 
     def suspicious(self) -> Iterator[str]:
         """What may be meant."""
+        if self.split == VAL:
+            yield (
+                "evaluations.retrieval.split: val are the photos that choose the weights of each "
+                "recipe: figures of them flatter it. Name a split that nothing has seen"
+            )
         for name, data in self.data.items():
             for split in sorted(data.photos.keys() - {*SPLITS, self.split}):
                 if (meant := intended_split(split)) and name in self.settings.datasets:

@@ -2,10 +2,12 @@
 
 import re
 import shutil
+from contextlib import chdir
 from pathlib import Path
 
 import click
 
+from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
 from pipeline_lib.export.licences import DATA_LICENCES
@@ -53,6 +55,7 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
     source = Source(name, captions.resolve(), images.resolve(), languages)
     _check_place(Path.cwd(), name)
     _check_name(name, door)
+    load_settings(Path.cwd() / "params.yaml")  # whose evaluations and tokenizers the study takes
     found = _make(Path.cwd(), source, DOORS[door])
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
@@ -64,7 +67,7 @@ def _make(root: Path, source: Source, door: Door) -> Found:
     with own_folder(folder) as partial:
         found = door(source, partial / "data/raw")
         _write_study(root, partial, study_params(root, source, found))
-        load_settings(partial / "params.yaml")
+        _check_study(partial)
         flush(partial)
         try:
             partial.rename(folder)
@@ -72,6 +75,15 @@ def _make(root: Path, source: Source, door: Door) -> Found:
             _check_place(root, source.name)  # another run may have made it meanwhile
             raise
     return found
+
+
+def _check_study(folder: Path) -> None:
+    """Raise what would stop the study, as its first stage would."""
+    settings = load_settings(folder / "params.yaml")
+    with chdir(folder):
+        found = check_study(settings)
+    if wrong := [*found.problems, *found.missing]:
+        raise SettingsError("\n".join(["the study cannot be made:", *wrong]))
 
 
 def _check_place(root: Path, name: str) -> None:

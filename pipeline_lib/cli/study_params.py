@@ -17,7 +17,7 @@ from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
-from pipeline_lib.corpora.table import table_corpus
+from pipeline_lib.corpora.table import is_file, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.latent_semantics import largest_dim
@@ -29,6 +29,8 @@ _SELECTION_SEED, _PER_IMAGE = 1, 5
 
 _WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
 """Languages without spaces between words, whose words Moses cuts at their vowel signs."""
+
+_LIKE_ENGLISH = {"tokenizer": "moses", "lowercase": True, "normalize": True}
 
 _SHORT_CODES = {
     "bod": "bo", "cmn": "zh", "dzo": "dz", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my",
@@ -170,14 +172,18 @@ _OF_CORPUS = "Complete the corpus, or choose other languages with --language"
 
 
 def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
-    """Yield the splits that no photo has, with a remedy, and the languages without a test."""
-    there = set(captions["split"])
+    """Yield the splits of too few photos, with a remedy, and the languages without a test."""
+    photo = "image" if "image" in captions else "image_id"
+    photos = captions.drop_duplicates(photo)["split"].value_counts()
+    there = set(photos.index)
     for split in SPLITS:
         if there and split not in there:
             yield (
                 f"split: expected photos of train, val and test, found none of {split} among "
                 f"{', '.join(sorted(there))}{split_hint(there)} {remedy}"
             )
+        elif there and split != "test" and photos[split] < 2:  # a caption is told from another's
+            yield f"split: expected 2 photos or more of {split}, found {photos[split]}. {remedy}"
     for language, own in captions.groupby("language"):
         if there.issuperset(SPLITS) and _tested_kind(own) is None:
             counts = own.groupby(["annotation", "split"]).size()
@@ -190,9 +196,9 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
 
 def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:
     """Yield the photos that are there and cannot be decoded."""
-    for path in tqdm(paths, "photos", leave=False):
+    for path in tqdm(paths, "photos", leave=False, disable=None):
         try:
-            if (folder / path).is_file():
+            if is_file(folder / path):
                 decode(folder / path)
         except ImageError as error:
             yield f"{folder / path}: {error}. Mend the photo, or leave its captions out"
@@ -263,10 +269,10 @@ def study_params(root: Path, source: Source, found: Found) -> str:
 
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
-    """Return world's tokenizer of a language, or else that of English where it can have it."""
+    """Return world's tokenizer of a language, or else one as of English where it can have it."""
     code = _SHORT_CODES.get(language, language)
     if code in known or code not in _WITHOUT_SPACES:
-        return known.get(code, known["en"])
+        return known.get(code, _LIKE_ENGLISH)
     warn(
         f"{language} is written without spaces between words, and there is no tokenizer of it: "
         "what stands between two spaces, a clause or a sentence, is read as one word, and few "

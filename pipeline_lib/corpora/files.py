@@ -79,8 +79,13 @@ def read_table(
     note_lines(problems, path, [(number, f"{expected} {count}") for number, count in wrong])
     if missing or twice:
         return pd.DataFrame(columns=[*columns, "line"])
-    rows = [(*row, number) for number, row in enumerate(fields, 2) if len(row) == len(names)]
-    return pd.DataFrame(rows, columns=[*names, "line"])[[*columns, "line"]]
+    places = [names.index(column) for column in columns]
+    rows = [
+        (*(row[place] for place in places), number)
+        for number, row in enumerate(fields, 2)
+        if len(row) == len(names)
+    ]
+    return pd.DataFrame(rows, columns=[*columns, "line"])
 
 
 def read_json(path: Path, problems: list[str]) -> object | None:

@@ -46,10 +46,12 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
         ``annotation`` is ``caption``; ``position`` counts an image's captions of one language and
         kind; ``translation_of`` is empty.
     """
-    if _is_packed(path):
-        problems.append(f"{path}: expected text, found a packed file. Unpack it first")
+    if found := _other_form(path):
+        problems.append(f"{path}: expected text between tabs or commas, found {found}")
         return pd.DataFrame(columns=[*COLUMNS, "line"])
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
+    if len(lines) == 1:  # of a program that ends lines with a carriage return alone
+        lines = lines[0].split("\r")
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
     header = rows[0][1] if rows else []
@@ -66,12 +68,25 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     return table[[*COLUMNS, "line"]]
 
 
-def _is_packed(path: Path) -> bool:
-    """Return whether a file is gzip's, or a zip archive, as spreadsheets save themselves."""
+def _other_form(path: Path) -> str:
+    """Return what a file is that is no table of text, with what to do; empty if it may be one."""
+    if path.is_dir():
+        return "a folder. Name a file in it, or say with --from which corpus it is"
     if not path.is_file():
-        return False
+        return ""
     with open(path, "rb") as file:
-        return file.read(4).startswith((b"\x1f\x8b", b"PK\x03\x04"))
+        begin = file.read(4)
+    return next((found for start, found in _FORMS.items() if begin.startswith(start)), "")
+
+
+_FORMS = {
+    b"\x1f\x8b": "a packed file. Unpack it first",
+    b"PK\x03\x04": "a packed file, as spreadsheets save themselves. Unpack or export it first",
+    b"PAR1": "a Parquet table. Export it as text: pandas.read_parquet(...).to_csv(...)",
+    b"{": "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
+    b"[": "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
+}
+"""By how they begin: what files of other forms are, and what to do."""
 
 
 def _tab_rows(lines: list[str]) -> _Rows:
@@ -79,11 +94,13 @@ def _tab_rows(lines: list[str]) -> _Rows:
 
 
 def _comma_rows(lines: list[str], path: Path, problems: list[str]) -> _Rows:
-    reader, rows = csv.reader((f"{line}\n" for line in lines), strict=True), []
+    reader, rows, start = csv.reader((f"{line}\n" for line in lines), strict=True), [], 1
     try:
-        rows.extend((reader.line_num, row) for row in reader)
+        for row in reader:
+            rows.append((start, row))
+            start = reader.line_num + 1
     except csv.Error as error:
-        problems.append(f"{path}:{reader.line_num}: expected CSV, found: {error}. Mend its quotes")
+        problems.append(f"{path}:{start}: expected CSV, found: {error}. Mend its quotes")
     return rows
 
 

@@ -104,11 +104,14 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
 
 def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
     """Note fields that a spreadsheet put into quotes, which between tabs are part of the text."""
-    if path.suffix.lower() == ".csv" or table.empty:
+    if table.empty:
         return
     quoted = table["text"].str.fullmatch(r'".+"')
     inner = table["text"].str[1:-1]
     escaped = quoted & inner.str.fullmatch(r'(?:[^"]|"")*') & inner.str.contains('"')
+    if path.suffix.lower() == ".csv":
+        note_rows(problems, path, table[escaped], "text", "a caption that is quoted once")
+        return
     expected = "no quoting between tabs (save it without, or as .csv between commas)"
     note_rows(problems, path, table[escaped], "text", expected)
     if quoted.any() and not escaped.any():
@@ -122,7 +125,7 @@ def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
 
 def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
     named = table.drop_duplicates("image")
-    there = named["image"].map(lambda image: image != "" and _is_file(folder / image))
+    there = named["image"].map(lambda image: image != "" and is_file(folder / image))
     _note_missing(named[~there.astype(bool)], folder, path, problems)
     outside = named["image"].map(lambda image: image != "" and not _is_inside(image))
     inside = "a path inside the folder of photos: relative, without .., as short as it can be"
@@ -170,7 +173,8 @@ def _hint(name: str, other: str | None) -> str:
     )
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Return whether a path leads to a file; false where no file can have that name."""
     try:
         return path.is_file()
     except OSError:  # a name that is too long, or a link to itself
@@ -192,7 +196,8 @@ def _note_bad_references(
     missing = source.notna() & (~source.isin(rows["caption_id"]) | (source == rows["caption_id"]))
     note_rows(problems, path, table[missing], "translation_of", _SOURCE)
     original = (table["annotation"] == "caption") & source.notna()
-    note_rows(problems, path, table[original], "translation_of", "nothing: it is no translation")
+    nothing = "nothing, as annotation is caption (or translation in annotation)"
+    note_rows(problems, path, table[original], "translation_of", nothing)
     circular = rows["caption_id"].isin(
         _in_circles(dict(zip(rows["caption_id"], source, strict=True)))
     )

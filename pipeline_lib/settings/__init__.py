@@ -1,6 +1,7 @@
 """The typed, strict view of params.yaml: one module per part of the file, ``study`` for all of it.
 
-Every number of an experiment stands in params.yaml and nowhere in the code: no field has a
-default, unknown keys are errors that name the closest legal one, and all problems of the file are
-reported at once.
+Every number of an experiment stands in params.yaml and nowhere in the code: no field has a default
+(but ``layers`` of an extractor, which is younger than the others), and unknown keys are errors that
+name the closest legal one. All keys and values of a wrong form are reported at once; where there is
+none, all names that name nothing.
 """

@@ -122,7 +122,7 @@ class PairSet(Strict):
     """
 
     dataset: Name
-    captions: dict[Language, Several[Annotation]]
+    captions: Annotated[dict[Language, Several[Annotation]], Field(min_length=1)]
     per_image: Count
     images: Literal["all", "first_half", "second_half"]
     exclude_images: Name

@@ -84,13 +84,17 @@ def _why(error: Exception) -> str:
 
 
 def lines_of(path: Path, problems: Iterable[str]) -> Iterator[str]:
-    """Put the line of the key that each problem begins with before it, where it has one."""
-    problems = list(problems)
+    """Put the line of the key that each problem begins with before it, where it has one.
+
+    A problem that several entries share, such as a departure for all recipes, is said once.
+    """
+    problems = list(dict.fromkeys(problems))
     tree = _with_lines(path) if problems else None
     for problem in problems:
         line, node = None, tree
         for key in problem.split(":")[0].split("."):
-            if not isinstance(node, Mapping) or key not in node:
+            # What a merge key (`<<`) brings along has no line of its own.
+            if not isinstance(node, Mapping) or key not in (node.lc.data or ()):
                 break
             line, node = node.lc.key(key)[0] + 1, node[key]
         yield problem if line is None else f"line {line}: {problem}"

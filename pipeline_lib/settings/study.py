@@ -3,6 +3,7 @@
 YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``2e-4`` a number).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from pipeline_lib.settings.claims import MEASURES, Claim, Compared
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
+from pipeline_lib.settings.entries import PAIRS, TRANSLATORS, cycles, entry_of
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.images import Extractor
@@ -38,14 +40,8 @@ from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 PARAMS = Path("params.yaml")
 
-PAIRS = "data/pairs"
-"""Folder of the pair sets that stages write."""
-
 PAPERS = "papers.yaml"
 """What each paper fixes, in the folder that ``root`` of params.yaml leads to."""
-
-TRANSLATORS = "data/translators"
-"""Folder of the translators that a stage trains."""
 
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
@@ -97,12 +93,14 @@ class Settings(Strict):
 
     def origins(self, name: str) -> dict[str, tuple[object, str]]:
         """Return each value of a recipe with where it comes from."""
-        row = choose(self.recipes, name, "recipe")
+        recipe = self.recipe(name).model_dump()
+        return {key: (value, self._place(name, key)) for key, value in recipe.items()}
+
+    def _place(self, name: str, key: str) -> str:
+        """Return where a recipe's value of a key stands; the recipe itself if nowhere."""
+        row = self.recipes[name]
         layers = {**self._layers(str(row["paper"])), f"recipes.{name}": row}
-        return {
-            key: (value, next(place for place in reversed(layers) if key in layers[place]))
-            for key, value in self.recipe(name).model_dump().items()
-        }
+        return next((at for at in reversed(layers) if key in layers[at]), f"recipes.{name}")
 
     def _merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         shared, of_paper, departures, own = self._layers(str(row.get("paper"))).values()
@@ -148,13 +146,7 @@ class Settings(Strict):
         yield from self._reserved_names()
         for name, extractor in self.extractors.items():
             yield from unknown(f"extractors.{name}.dataset", [extractor.dataset], self.datasets)
-        yield from _cycles("pairs", "plus", {name: p.plus for name, p in self.pairs.items()})
-        # One that names itself is an unknown name already.
-        added = {n: t.dataset for n, t in self.translations.items() if t.dataset != n}
-        yield from _cycles("translations", "dataset", added)
-        yield from _cycles(
-            "recipes", "initial", {name: row["initial"] for name, row in self._rows.items()}
-        )
+        yield from cycles(self._sections())
         for name, pairs in self.pairs.items():
             where = f"pairs.{name}"
             yield from unknown(f"{where}.dataset", [pairs.dataset], self._captions)
@@ -188,6 +180,10 @@ class Settings(Strict):
             yield from unknown(f"evaluations.{key}", names, known)
         yield from self._comparison_problems()
 
+    def _sections(self) -> dict[str, dict[str, dict[str, object]]]:
+        """Return the values of all entries; recipes merged, as far as they can be."""
+        return {**self.model_dump(exclude={"recipes", "papers", "shared"}), "recipes": self._rows}
+
     def _reserved_names(self) -> Iterator[str]:
         """A data set called ``none`` would write where the empty artefact of that name stands."""
         for section in type(self).model_fields:
@@ -198,7 +194,9 @@ class Settings(Strict):
     def _word_vector_problems(self) -> Iterator[str]:
         for name, vectors in self.word_vectors.items():
             where, sets = f"word_vectors.{name}", [*self.pairs, *self.pseudopairs]
-            yield from _unmade(f"{where}.source", vectors.source, PAIRS, sets)
+            if vectors.method != "files":
+                made = [PAIRS.format(each) for each in sets]
+                yield from unknown(f"{where}.source", [str(PurePath(vectors.source))], made)
             shortest, longest = (getattr(vectors, key, 0) for key in ("min_n", "max_n"))
             if shortest > longest:
                 yield f"{where}.min_n: expected at most max_n ({longest}), found {shortest}"
@@ -265,12 +263,13 @@ class Settings(Strict):
             excluded = [recipe.exclude_pairs]
             yield from unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
         for name, chosen in self.translations.items():
-            others = {*self._captions} - {name}
-            yield from unknown(f"translations.{name}.dataset", [chosen.dataset], others)
+            yield from unknown(f"translations.{name}.dataset", [chosen.dataset], self._captions)
             if name in self.datasets:
                 yield f"translations.{name}: a data set has the same name"
             where = f"translations.{name}"
-            yield from _unmade(f"{where}.model", chosen.model, TRANSLATORS, self.translators)
+            model, made = PurePath(chosen.model), [TRANSLATORS.format(n) for n in self.translators]
+            if model.parent == PurePath(TRANSLATORS).parent:
+                yield from unknown(f"{where}.model", [str(model)], made)
             target = chosen.target_language
             yield from unknown(f"{where}.target_language", [target], self.tokenizers)
             if chosen.source_language == target:
@@ -411,7 +410,8 @@ class Settings(Strict):
             yield f"{where}: {error}"
             return
         except ValidationError as error:
-            yield from readable(error, form, where)
+            for problem in readable(error, form, ""):
+                yield f"{self._place(name, re.split('[.:]', problem)[0])}.{problem}"
             return
         for key, known in {
             "dataset": self._captions,
@@ -426,6 +426,7 @@ class Settings(Strict):
         yield from unknown(f"{where}.languages", recipe.languages, self.pools)
         yield from (f"{where}.{problem}" for problem in contradictions(recipe))
         yield from self._word_problems(where, recipe)
+        yield from _unread(where, recipe)
         borrowed = self.pseudopairs.get(recipe.pairs)
         if borrowed and not {*recipe.seeds} <= {*borrowed.seeds}:
             yield (
@@ -465,6 +466,20 @@ class Settings(Strict):
                 f"{where}.{key}: {recipe.initial}, which it continues, has {before[key]!r}; "
                 f"found {own[key]!r}"
             )
+
+
+def _unread(where: str, recipe: Recipe) -> Iterator[str]:
+    """Yield the inputs that training would not read."""
+    if recipe.lexicon != NONE and not recipe.learns_lexicon:
+        yield (
+            f"{where}.lexicon: expected {NONE}, as the objective {recipe.objective} reads none, "
+            f"found {recipe.lexicon}"
+        )
+    if recipe.initial != NONE and recipe.word_vectors != RANDOM:
+        yield (
+            f"{where}.word_vectors: expected {RANDOM}, as words start from {recipe.initial}, "
+            f"found {recipe.word_vectors}"
+        )
 
 
 def _same_tables(before: Mapping[str, object], own: Mapping[str, object]) -> bool:
@@ -534,25 +549,3 @@ def _raise(path: Path, problems: Iterator[str]) -> None:
     listed = "\n".join(f"  - {problem}" for problem in lines_of(path, problems))
     if listed:
         raise SettingsError(f"{path.name} cannot be used:\n{listed}")
-
-
-def entry_of(path: str, folder: str) -> str:
-    """Return the entry whose output a path is, in a stage's folder; empty if it lies elsewhere."""
-    return PurePath(path).stem if PurePath(path).parent == PurePath(folder) else ""
-
-
-def _unmade(where: str, path: str, folder: str, made: Iterable[str]) -> Iterator[str]:
-    """Yield a sentence if a path lies where a stage writes what these name, and none is it."""
-    if name := entry_of(path, folder):
-        yield from unknown(where, [name], made)
-
-
-def _cycles(section: str, key: str, following: Mapping[str, object]) -> Iterator[str]:
-    """Yield each entry whose key leads, from entry to entry, back to itself."""
-    for name in following:
-        seen, at = [name], following[name]
-        while at in following and at not in seen:
-            seen.append(str(at))
-            at = following[at]
-        if at == name:
-            yield f"{section}.{name}.{key}: leads back to itself: {' -> '.join([*seen, name])}"

@@ -21,8 +21,8 @@ class TranslatorRecipe(Strict):
         target_language: Language it writes.
         exclude_images: Data set whose validation and test images it must not see, or ``none``:
             their sentences are left out of training and validation.
-        exclude_pairs: Pair set whose images it must not see either, or ``none``: those that recipes
-            learn from with its translations.
+        exclude_pairs: Pair set whose images it must not see either, or ``none``: one of people's
+            captions over the photos that recipes learn from with its translations.
         subwords: Size of the subword vocabulary that both languages share.
         dropout: Share of units that is dropped in training.
         label_smoothing: Share of the target probability that all subwords share equally.

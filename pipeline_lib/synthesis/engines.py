@@ -12,7 +12,7 @@ import sentencepiece
 
 from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.corpora.files import clean, read_table
+from pipeline_lib.corpora.files import clean, note_rows, read_table
 from pipeline_lib.device import best_device
 from pipeline_lib.models.translator import Hypothesis, Translator
 from pipeline_lib.publishing import file_sha256
@@ -135,13 +135,14 @@ def _file(settings: FileTranslation) -> Engine:
     """A table of ready translations: tab separated, with a header ``source``, ``translation``."""
     path, problems = Path(settings.model), []
     table = read_table(path, ("source", "translation"), "\t", problems)
-    # As captions are cleaned, which they are compared with.
+    # As captions are cleaned, which sources are compared with and translations become.
     table["source"] = clean(table["source"].tolist(), table["line"].tolist(), path, problems)
-    several = table.groupby("source")["translation"].nunique()
-    problems += [
-        f"{path}: expected one translation per source, found {count} of {source!r}"
-        for source, count in several[several > 1].items()
-    ]
+    table["translation"] = table["translation"].str.strip()
+    given = table[table["translation"] != ""]  # a translator may find nothing
+    cleaned = clean(given["translation"].tolist(), given["line"].tolist(), path, problems)
+    table.loc[given.index, "translation"] = cleaned
+    several = table.groupby("source")["translation"].transform("nunique") > 1
+    note_rows(problems, path, table[several], "source", "one translation per source")
     raise_problems(path, problems)
     translations = dict(zip(table["source"], table["translation"], strict=True))
 

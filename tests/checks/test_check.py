@@ -160,7 +160,7 @@ PROBLEMS = {
     ),
     "word vectors of a pair set that there is not": (
         lambda: change("word_vectors", "mine_latent", "source", to="data/pairs/nine.parquet"),
-        "word_vectors.mine_latent.source: nothing is called 'nine'. Did you mean 'mine'?",
+        "word_vectors.mine_latent.source: nothing is called 'data/pairs/nine.parquet'. Did you ",
     ),
     "a language that cannot become tokens": (
         lambda: rewrite(*((f"{n}\ttest\tde", f"{n}\ttest\tpl") for n in own_study.NAMES[37:])),
@@ -275,6 +275,10 @@ PROBLEMS_OF_WORLD = {
         "lexicons.world_en_de.languages: de is in no captions of the pair set sketch_en, which has "
         "en",
     ),
+    "figures of photos that recipes learn": (
+        lambda: change("evaluations", "retrieval", "split", to="train"),
+        "evaluations.retrieval.split: expected photos that no recipe learns, found train",
+    ),
     "a pair set that excludes all that it has": (
         lambda: change("pairs", "world_six", "exclude_images", to="world"),
         "pairs.world_six.exclude_images: world leaves none of the captions en/caption of world in "
@@ -315,6 +319,12 @@ def test_a_problem_of_a_world_is_named_before_it_is_drawn(world, case):
     assert_named(said)
 
 
+def test_a_world_is_drawn_wherever_its_folder_is_named(world):
+    change("datasets", "world", "raw", to="./data/raw/world/")
+    result = check()
+    assert result.exit_code == 0, result.output
+
+
 def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
     change("extractors", "world_sketch_lite0", "resize", to=288)
     result = check()
@@ -330,6 +340,10 @@ WARNINGS = {
         lambda: [shutil.copy(photo(0), photo(number)) for number in (30, 39)],
         "extractors.mine_lite0.images: 2 photos of other splits have the bytes of training photos "
         "(first: 30.jpg of val is 00.jpg)",
+    ),
+    "figures of photos that choose weights": (
+        lambda: change("evaluations", "retrieval", "split", to="val"),
+        "evaluations.retrieval.split: val are the photos that choose the weights of each recipe",
     ),
     "a split that nothing uses": (
         lambda: rewrite(*((f"{n}\ttest", f"{n}\ttset") for n in own_study.NAMES[37:])),

@@ -19,6 +19,7 @@ from PIL import Image
 from raw_corpora import write_flickr8k
 from study import ROOT
 
+from pipeline_lib.checks.study import Findings
 from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
@@ -263,10 +264,14 @@ def test_captions_without_a_common_word_are_refused(root):
 
 def test_a_corpus_in_its_own_layout_is_linked(root):
     raw = write_flickr8k(root.parent / "raw")
-    for name in ("11", "21", "31"):
-        (raw / "flickr8k/images").mkdir(exist_ok=True)
-        Image.new("RGB", (8, 8)).save(raw / f"flickr8k/images/{name}.jpg")
-    shutil.copy(raw / "flickr8k/images/11.jpg", raw / "flickr8k/images/12.jpg")
+    (raw / "flickr8k/images").mkdir()
+    for number, name in enumerate(("11", "12", "13", "21", "31", "33")):
+        photo = Image.new("RGB", (8, 8), (number, 0, 0))
+        photo.save(raw / f"flickr8k/images/{name}.jpg")
+    with open(raw / "flickr8k/images.csv", "a") as file:
+        file.writelines(f"{n},images/{n}.jpg,{s},,8,8,1\n" for n, s in ((13, "train"), (33, "val")))
+    with open(raw / "flickr8k/captions/en.human.tsv", "a") as file:
+        file.writelines(f"{n}\t{i}\ten.human {n} {i}\n" for n in (13, 33) for i in range(5))
     options = ["--from", "flickr8k", "--language", "en", "--language", "de"]
     settings = made(root, new(raw, *options, images=raw / "flickr8k/images"))
     assert set(captions(root, settings)["language"]) == {"en", "de"}
@@ -282,6 +287,7 @@ def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):
     assert_refused(root, result, "found none of val among test, train. Complete the corpus")
 
 
+VALIDATED = next(name for name, split in SPLITS.items() if split == "val")
 LACKS_VAL = [(name, "dev" if split == "val" else split) for name, split in SPLITS.items()]
 REFUSED = {
     "a missing column": (
@@ -350,7 +356,44 @@ REFUSED = {
     "an empty file": ([], {"header": ()}, ["expected lines of text, found an empty file"]),
     "a header alone": ([], {}, ["expected captions, found none"]),
     "a quote that does not end": (
-        [*SHORT, (NAMES[0], "en", '"x')], {"name": "captions.csv"}, ["expected CSV, found"],
+        [*SHORT, (NAMES[0], "en", '"x')], {"name": "captions.csv"},
+        ["captions.csv:82: expected CSV, found"],
+    ),
+    "a row of several lines with a quote too many": (
+        [*SHORT, (NAMES[0], "en", '"x\ny\nz"'), (NAMES[1], "en", '"c')],
+        {"name": "captions.csv"}, ["captions.csv:85: expected CSV, found"],
+    ),
+    "a row of several lines with a field too few": (
+        [*SHORT, (NAMES[0], '"x\ny\nz"')], {"name": "captions.csv"},
+        ["captions.csv:82: expected 3 fields as in the header, found 2"],
+    ),
+    "a caption that was quoted twice": (
+        [*SHORT, (NAMES[0], "en", '\"""a """"big"""" dog"""')], {"name": "captions.csv"},
+        ["captions.csv:82: expected a caption that is quoted once"],
+    ),
+    "one photo to validate on": (
+        [
+            (name, "en", "x", "train" if split == "val" and name != VALIDATED else split)
+            for name, split in SPLITS.items()
+        ],
+        {"header": ("image", "language", "text", "split")},
+        ["split: expected 2 photos or more of val, found 1. Name the splits so"],
+    ),
+    "a name longer than a file can have": (
+        [*SHORT, ("x" * 300, "en", "x"), ("lost.jpg", "en", "x")], {},
+        ["captions.tsv:82: expected a file below", "captions.tsv:83: expected a file below"],
+    ),
+    "a source without a kind": (
+        [(n, "de", "x", "") for n in NAMES] + [(NAMES[0], "en", "x", "de/caption/0")],
+        {"header": ("image", "language", "text", "translation_of")},
+        ["captions.tsv:42: expected nothing, as annotation is caption (or translation in annotat"],
+    ),
+    "JSON": (
+        [], {"header": ('{"image": "a"}',), "name": "captions.jsonl"},
+        ["expected text between tabs or commas, found JSON. Export it as text"],
+    ),
+    "a Parquet table": (
+        [], {"header": ("PAR1",), "name": "captions.parquet"}, ["found a Parquet table. Export it"],
     ),
 }  # fmt: skip
 
@@ -367,6 +410,31 @@ def assert_refused(root, result, *said):
     for part in said:
         assert part in result.output
     assert list((root / "studies").iterdir()) == []
+
+
+def test_a_folder_is_no_table(root):
+    assert_refused(root, new("../photos"), "found a folder. Name a file in it")
+
+
+def test_lines_may_end_with_a_carriage_return_alone(root):
+    path = write(SHORT)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    assert len(captions(root, made(root, new(path)))) == len(SHORT)
+
+
+def test_what_the_first_stage_would_refuse_is_refused(root, monkeypatch):
+    """Whatever the table's own check lets through."""
+    findings = Findings(problems=["datasets.mine: x"])
+    monkeypatch.setattr(import_module("pipeline_lib.cli.new"), "check_study", lambda _: findings)
+    assert_refused(root, new(write(SHORT)), "the study cannot be made", "datasets.mine: x")
+
+
+@pytest.mark.parametrize("found", ["<<<<<<< HEAD\n", "datasets"])
+def test_a_root_whose_params_cannot_be_used_is_named_before_the_photos_are_read(root, found):
+    params = root / "params.yaml"
+    text = params.read_text()
+    params.write_text(found + text if found != "datasets" else text.replace("datasets:", "datas:"))
+    assert_refused(root, new(write(SHORT)), "params.yaml")
 
 
 def test_all_problems_are_said_at_once_on_the_lines_of_the_users_own_table(root):
@@ -432,7 +500,7 @@ def test_codes_of_three_letters_have_the_tokenizers_of_two(root, language, token
 def test_a_packed_table_is_to_be_unpacked(root):
     path = root / "captions.tsv.gz"
     path.write_bytes(gzip.compress(b"image\tlanguage\ttext\n"))
-    assert_refused(root, new(path), "expected text, found a packed file. Unpack it first")
+    assert_refused(root, new(path), "found a packed file. Unpack it first")
 
 
 def test_languages_with_spaces_are_not_warned_of(root):
@@ -463,7 +531,7 @@ def test_of_two_at_once_one_makes_the_study_and_the_other_says_so(root):
     assert len(load_settings(root / "studies/mine/params.yaml").recipes) == 1
 
 
-@pytest.mark.parametrize("reached", ["study_params", "_write_study", "load_settings"])
+@pytest.mark.parametrize("reached", ["study_params", "_write_study", "check_study"])
 def test_a_kill_leaves_nothing_that_looks_like_a_study_and_the_next_run_cleans_up(
     root, monkeypatch, reached
 ):

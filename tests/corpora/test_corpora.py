@@ -348,7 +348,7 @@ def test_table_names_the_photo_that_a_missing_one_may_be(tmp_path, case):
 def test_table_takes_columns_in_any_order_a_byte_order_mark_and_windows_line_ends(tmp_path):
     plain = READERS["table"](write_table(tmp_path / "plain"), "mine")
     fields = [line.split("\t") for line in TABLE]
-    turned = ["\t".join([*row[::-1], "note"]) + "\r" for row in fields]
+    turned = ["\t".join([*row[::-1], "line"]) + "\r" for row in fields]
     turned[0] = "\ufeff" + turned[0]
     other = READERS["table"](write_table(tmp_path / "turned", turned), "mine")
     pd.testing.assert_frame_equal(plain.captions, other.captions)
@@ -383,7 +383,7 @@ def test_table_lists_every_problem_with_its_line(tmp_path):
         "captions.tsv:12: expected a number from 0 to 32767",
         "captions.tsv:13: expected a caption, found no text",
         "captions.tsv:14: expected a caption of the same image",
-        "captions.tsv:15: expected nothing: it is no translation",
+        "captions.tsv:15: expected nothing, as annotation is caption",
         "captions.tsv:16: expected 7 fields as in the header, found 5",
         "captions.tsv:17: expected UTF-8, found byte 0xfc in column 27",
     )

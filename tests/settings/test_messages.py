@@ -75,7 +75,7 @@ VALUES = {
     ),
     "a translation that adds to itself": (
         ["translations", "world_machine", "dataset"], "world_machine",
-        "translations.world_machine.dataset: nothing is called",
+        "translations.world_machine.dataset: leads back to itself",
     ),
     "a section": (
         ["selection_sed"], 1, "selection_sed: unknown key. Did you mean 'selection_seed'?",
@@ -129,10 +129,32 @@ VALUES = {
     "a recipe called random": (["recipes", "random"], {}, "recipes.random: the name stands for"),
     "pairs in a circle": (
         ["pairs", "sketch_en", "plus"], "world_de_sketch_en",
-        "pairs.sketch_en.plus: leads back to itself: sketch_en -> world_de_sketch_en -> sketch_en",
+        "pairs.sketch_en.plus: leads back to itself: pairs.sketch_en.plus -> "
+        "pairs.world_de_sketch_en.plus -> pairs.sketch_en",
     ),
     "a recipe that continues itself": (
         [*KADAR, "initial"], "kadar_en", "recipes.kadar_en.initial: leads back to itself",
+    ),
+    "pseudopairs that are compared with themselves": (
+        ["pseudopairs", "world_pseudo", "compare_with"], "world_pseudo",
+        "pseudopairs.world_pseudo.compare_with: leads back to itself",
+    ),
+    "a pair set of nothing": (
+        ["pairs", "world_six", "captions"], {},
+        "pairs.world_six.captions: expected 1 or more entries, found {}",
+    ),
+    "a source without its suffix": (
+        ["word_vectors", "world_latent", "source"], "data/pairs/world_six",
+        "nothing is called 'data/pairs/world_six'. Did you mean 'data/pairs/world_six.parquet'?",
+    ),
+    "word vectors of captions that nobody chose": (
+        ["word_vectors", "world_latent", "source"], "data/captions/world.parquet",
+        "word_vectors.world_latent.source: nothing is called 'data/captions/world.parquet'",
+    ),
+    "a lexicon that nothing reads": (
+        [*KADAR, "lexicon"], "world_en_de",
+        "recipes.kadar_en.lexicon: expected none, as the objective alternating reads none, found "
+        "world_en_de",
     ),
     "a section that is a list": (["datasets"], [1], "datasets: expected keys with values"),
     "a recipe of nothing": (KADAR, None, "recipes.kadar_en: expected keys with values"),

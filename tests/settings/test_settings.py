@@ -179,6 +179,101 @@ def test_line_breaks_of_yaml_are_no_part_of_a_question(study):
     assert comparison.question == "Does a second language, with batches, help?"
 
 
+def test_a_wrong_value_that_recipes_share_is_said_once_where_it_stands(study):
+    def change(content):
+        content["departures"]["learning_rate"] = "fast"
+        content["papers"]["kadar2019"]["violatons"] = "sum"
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    departure, paper = sorted(str(error.value).splitlines()[1:])
+    assert departure.endswith(" departures.learning_rate: expected a number, found 'fast'")
+    assert departure.startswith("  - line ")
+    hint = "papers.yaml: kadar2019.violatons: unknown key. Did you mean 'violations'?"
+    assert paper == f"  - {hint}"
+
+
+def test_what_initial_weights_replace_is_no_input_of_a_recipe(study):
+    def change(content):
+        recipe = content["recipes"]["kadar_disjoint"]
+        recipe |= {"initial": "kadar_en", "word_vectors": "world_fasttext"}
+
+    with refused(
+        "recipes.kadar_disjoint.word_vectors: expected random, as words start from kadar_en, found "
+        "world_fasttext",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+CIRCLES = {
+    "a translator that must not see what it translates": (
+        ["translators", "world_en_de", "exclude_pairs"], "world_en_de_machine",
+        "pairs.world_en_de_machine.dataset: leads back to itself: pairs.world_en_de_machine.dataset"
+        " -> translations.world_machine.model -> translators.world_en_de.exclude_pairs -> pairs.",
+    ),
+    "a teacher that is its own learner": (
+        ["pseudopairs", "world_pseudo", "teacher"], "kadar_pseudo",
+        "pseudopairs.world_pseudo.teacher: leads back to itself: pseudopairs.world_pseudo.teacher "
+        "-> recipes.kadar_pseudo.pairs -> pseudopairs.world_pseudo",
+    ),
+    "a teacher that continues its learner": (
+        ["recipes", "kadar_disjoint", "initial"], "kadar_pseudo",
+        "pseudopairs.world_pseudo.teacher: leads back to itself: pseudopairs.world_pseudo.teacher "
+        "-> recipes.kadar_disjoint.initial -> recipes.kadar_pseudo.pairs -> pseudopairs.",
+    ),
+    "words of pairs that their learner lends": (
+        ["word_vectors", "world_latent", "source"], "data/pairs/world_pseudo.parquet",
+        "recipes.polyview.word_vectors -> word_vectors.world_latent.source -> pseudopairs.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CIRCLES)
+def test_a_circle_through_several_sections_is_named_key_by_key(study, case):
+    (section, name, key), value, said = CIRCLES[case]
+
+    def change(content):
+        content[section][name][key] = value
+        if section == "word_vectors":
+            content["pseudopairs"]["world_pseudo"]["teacher"] = "polyview"
+
+    with refused(said, by=SettingsError):
+        study(change)
+
+
+def test_every_circle_is_named(study):
+    def change(content):
+        content["pseudopairs"]["world_pseudo"]["compare_with"] = "world_pseudo"
+        content["pseudopairs"]["world_pseudo"]["teacher"] = "kadar_pseudo"
+        content["recipes"]["kadar_en"]["initial"] = "kadar_en"
+
+    with refused(
+        "pseudopairs.world_pseudo.compare_with: leads back to itself",
+        "pseudopairs.world_pseudo.teacher: leads back to itself",
+        "recipes.kadar_en.initial: leads back to itself",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_what_a_merge_key_brings_is_named_with_the_line_of_its_entry(tmp_path):
+    text = (ROOT / "params.yaml").read_text(encoding="utf-8").replace("root: .", f"root: {ROOT}")
+    first, second = (text.index(f"  {name}:") for name in ("world_lite0", "world_sketch_lite0"))
+    base = text[first:second].replace(":", ": &base", 1).replace("batch_size: 64", "batch_size: 0")
+    end = text.index("selection_seed:")
+    own = "  world_sketch_lite0:\n    <<: *base\n    dataset: world_sketch\n\n"
+    (tmp_path / "params.yaml").write_text(text[:first] + base + own + text[end:], encoding="utf-8")
+    with pytest.raises(SettingsError) as error:
+        load_settings(tmp_path / "params.yaml")
+    said = "expected a number of at least 1, found 0"
+    line = text[:first].count("\n") + 1
+    assert str(error.value).splitlines()[1:] == [
+        f"  - line {line + 9}: extractors.world_lite0.batch_size: {said}",
+        f"  - line {line + 10}: extractors.world_sketch_lite0.batch_size: {said}",
+    ]
+
+
 def test_a_translation_adds_to_another(study):
     def chained(content):
         first = content["translations"]["world_machine"]
@@ -195,8 +290,8 @@ def test_translations_of_each_other_are_named_before_anything_follows_them(study
         content["recipes"]["mlmme_machine"]["dataset"] = "a"
 
     with refused(
-        "translations.a.dataset: leads back to itself: a -> b -> a",
-        "translations.b.dataset: leads back to itself: b -> a -> b",
+        "translations.a.dataset: leads back to itself: translations.a.dataset -> "
+        "translations.b.dataset -> translations.a",
         by=SettingsError,
     ):
         study(change)

@@ -302,8 +302,19 @@ def test_a_file_finds_captions_however_it_spells_their_blanks_and_accents(tmp_pa
 
 def test_a_file_that_contradicts_itself_is_refused(tmp_path):
     path = tmp_path / "ready.tsv"
-    path.write_text("source\ttranslation\na dog\tein Hund\na dog\tHunde\n", encoding="utf-8")
-    with pytest.raises(ContractError, match="2 of 'a dog'"):
+    path.write_text(
+        "line\tsource\ttranslation\nx\ta dog\tein Hund\nx\ta dog\tHunde\n"
+        "x\ta cat\teine\x1bKatze\nx\ta cow\teine Kuh\nx\ta cow\t eine  Kuh \nx\ta hen\t \n"
+        + "".join(f"x\ta {side} pig\tein {n} Schwein\n" for n in range(30) for side in "ab"),
+        encoding="utf-8",
+    )
+    with refused(
+        "22 problem(s)",
+        "ready.tsv:2: expected one translation per source, found 'a dog'",
+        "ready.tsv:3: expected one translation per source, found 'a dog'",
+        "ready.tsv:4: expected text, found the control character U+001B",
+        "ready.tsv: and 42 more lines like the last one",
+    ):
         build_engine(settings(model=path))
 
 
