@@ -10,7 +10,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError
-from pipeline_lib.search.names import printable
+from pipeline_lib.search.names import listed, printable
 
 if TYPE_CHECKING:
     from pipeline_lib.search.index import PhotoIndex
@@ -123,13 +123,18 @@ def _print(
     languages: Sequence[str],
 ) -> None:
     """Print what was read, and the photos found, below the folder as the user named it."""
-    for path, problem in index.unreadable.items():
-        click.echo(f"unreadable: {printable(path)}: {problem}", err=True)
+    print_unreadable(index)
     for term in terms:
         click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term, languages)}", err=True)
     for hit in hits:
         path = photos / index.paths[hit.number]
         click.echo(f"{hit.score:7.4f}  {printable(path)}")
+
+
+def print_unreadable(index: "PhotoIndex") -> None:
+    """Print which photos could not be read, the first ones of them, and why."""
+    for line in listed(index.unreadable):
+        click.echo(f"unreadable: {line}", err=True)
 
 
 def _described(term: "Term", languages: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from pipeline_lib.cli.example import example
-from pipeline_lib.cli.search import FILE, FOLDER, PRESENT_FILE
-from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.cli.search import FILE, FOLDER, PRESENT_FILE, print_unreadable
+from pipeline_lib.contract.problems import ContractError, warn
 
 
 @click.command(
@@ -42,9 +42,15 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     with _listen(port) as listening:
         embedder, file = Embedder.load(model), index or default_index(model, photos)
         table = captions or study_captions(model)
-        found = load_captions(embedder, model, table, file.parent) if table else None
+        try:
+            found = load_captions(embedder, model, table, file.parent) if table else None
+        except ContractError as error:
+            if captions:
+                raise
+            found = warn(f"{error}\nThe page explains no photo: it does by --captions")
         # Last of what may fail: to index a folder may take hours.
         searcher = Searcher(embedder, update_index(embedder, model, photos, file))
+        print_unreadable(searcher.index)
         searcher.load()
         # A query is small, and shares the machine with what shows its photos.
         torch.set_num_threads(1)

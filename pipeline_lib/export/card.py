@@ -48,10 +48,12 @@ language, and by the numbers in `token_ids` of `onnx.json`:
 5. The ids `before` ({before}) and `after` ({after}) are put around them.
 
 `token_ids` is `int64 [sentences, longest]`, filled up with `padding` ({padding}) at the end.
-`lengths`, `int64 [sentences]`, counts the ids of each, those of `before` and `after` too.
+`lengths`, `int64 [sentences]`, counts the ids of each, those of `before` and `after` too. There
+must be one sentence at least, of one id at least: of less, the runtime ends the process.
 
-Photos are cut to `uint8 [photos, crops, side, side, 3]` as `preprocessing.json` says ({transform},
-{side} pixels, Pillow's bilinear).
+`crops` are `uint8 [photos, {crops}, {side}, {side}, 3]`. A photo is decoded to RGB of 8 bits,
+turned upright as its EXIF says, and laid over white where it is transparent; of several frames it
+is the first. {cut} Photos are resized by Pillow's `BILINEAR`.
 
 ```python
 import onnxruntime
@@ -85,10 +87,12 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     learnt = read_report(recipe) if recipe.is_file() else {}
     extractor, languages = embedder.preprocessing.extractor, embedder.languages
     vocabulary, rule = embedder.model.vocabulary, id_rule(embedder.model.vocabulary)
-    side = TRANSFORMS[extractor.transform].side(extractor.resize, extractor.crop)
+    transform = TRANSFORMS[extractor.transform]
     use = _USE[form].format(
         folder=name, language=languages[0], example="…",
-        transform=extractor.transform, side=side, oov=OOV[vocabulary.oov].format(**rule), **rule,
+        crops=transform.crops, side=transform.side(extractor.resize, extractor.crop),
+        cut=transform.rule.format(resize=extractor.resize, crop=extractor.crop),
+        oov=OOV[vocabulary.oov].format(**rule), **rule,
     )  # fmt: skip
     architecture = embedder.model.architecture
     dataset = learnt.get("dataset", extractor.dataset)

@@ -139,6 +139,8 @@ def _export(
                 output_names=["vectors"],
                 verbose=False,
             )
+            for node in program.model.graph.all_nodes():
+                node.metadata_props.clear()  # lines of code, with paths of this machine
             program.save(path, external_data=False)
     except Exception as error:  # the exporter raises what its passes raise
         reason = str(error).strip().partition("\n")[0]

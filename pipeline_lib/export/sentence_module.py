@@ -88,9 +88,11 @@ class JointSpaceSentences(InputModule):
         return features
 
     def save(self, output_path: str, *_arguments: object, **_options: object) -> None:
-        """Copy the model into a folder."""
+        """Copy the model into a folder, which may be its own."""
         for name in _FILES:
-            shutil.copyfile(self.folder / name, Path(output_path) / name)
+            source, target = self.folder / name, Path(output_path) / name
+            if not (target.exists() and target.samefile(source)):
+                shutil.copyfile(source, target)
 
     @classmethod
     def load(

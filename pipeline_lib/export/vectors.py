@@ -1,5 +1,6 @@
 """Vectors of a table of sentences or a folder of photos, in Parquet, a part at a time."""
 
+import codecs
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import publish
 from pipeline_lib.search.index import photo_paths
-from pipeline_lib.search.names import printable
+from pipeline_lib.search.names import listed, printable
 
 _ROWS = 4096
 """Rows in memory at a time."""
@@ -112,10 +113,7 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
                     writer.write_table(pa.table([names, column], schema=schema))
                 count += len(kept)
         if not count:
-            problems = _Problems()
-            for path, problem in unreadable.items():
-                problems.add(f"{printable(path)}: {problem}")
-            raise_problems(f"{folder}: expected photos, found none to read", problems.listed())
+            raise_problems(f"{folder}: expected photos, found none to read", listed(unreadable))
     return count, unreadable
 
 
@@ -126,6 +124,9 @@ def parts(table: Path) -> Iterator[pa.Table]:
         ContractError: If it is no table, or damaged.
     """
     read = _of_parquet if table.suffix.lower() == ".parquet" else _of_text
+    with open(table, "rb") as file:
+        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise ContractError(f"{table}: expected UTF-8, found UTF-16. Save the table as UTF-8")
     try:
         for batch in read(table):
             part = pa.Table.from_batches([batch])

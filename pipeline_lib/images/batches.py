@@ -122,8 +122,11 @@ def _fill(pixels: np.ndarray, read: Callable[[Path], np.ndarray], path: Path) ->
     try:
         pixels[...] = read(path)
     except ImageError as error:
-        if is_of_machine(error.__cause__):
-            raise error.__cause__ from error
+        cause = error.__cause__
+        if is_of_machine(cause):
+            if isinstance(cause, OSError) and cause.filename is None:  # a failed read names none
+                cause.filename = str(path)
+            raise cause from error
         return f"{path}: {error}"
     return None
 

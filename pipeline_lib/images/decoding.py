@@ -5,6 +5,7 @@ on the truncated and hostile files that crash faster decoders, and decoding is a
 extraction (the network is the rest).
 """
 
+import errno
 from pathlib import Path
 from typing import BinaryIO
 
@@ -32,6 +33,10 @@ _UPRIGHT = {
     8: Image.Transpose.ROTATE_90,
 }
 """What turns an image of each EXIF orientation, as in Pillow's exif_transpose."""
+
+
+_WHITE_IS_ZERO = 0
+"""TIFF's name for greyscale whose level 0 is white."""
 
 
 class ImageError(ContractError):
@@ -63,7 +68,7 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
                     f"expected a photo, found {image.width} x {image.height} pixels: a stand-in "
                     "for one that was not found? Fetch it again, or leave its captions out"
                 )
-            return np.array(_to_rgb(_upright(image)))
+            return np.array(_to_rgb(_upright(image), image))
     except ImageError:
         raise
     except UnidentifiedImageError as error:
@@ -78,7 +83,8 @@ def is_of_machine(error: BaseException | None) -> bool:
     Pillow raises OSError for damaged bytes too, but without a number.
     """
     return isinstance(error, MemoryError) or (
-        isinstance(error, OSError) and error.errno is not None
+        # Damaged bytes can lead to a place that no file has.
+        isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
     )
 
 
@@ -100,14 +106,29 @@ def _upright(image: Image.Image) -> Image.Image:
     return image if method is None else image.transpose(method)
 
 
-def _to_rgb(image: Image.Image) -> Image.Image:
+def _to_rgb(image: Image.Image, opened: Image.Image) -> Image.Image:
+    """Return an image as RGB; what was opened has what its file says besides."""
     # Pillow scales a PGM file of more than 8 bits to 16, whatever its largest level, in mode I.
-    is_16_bit = image.mode.startswith("I;16") or (image.mode, image.format) == ("I", "PPM")
-    if is_16_bit:  # Pillow's own conversion clips at 255 instead of scaling
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode.startswith("I;16") or (image.mode, opened.format) == ("I", "PPM"):
+        return _upper_8_bits(np.asarray(image), opened).convert("RGB")
     if image.mode in ("I", "F"):
         raise ImageError(f"expected 8 or 16 bits per channel, found 32 (mode {image.mode})")
     if image.has_transparency_data:
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image.convert("RGBA"))
     return image.convert("RGB")
+
+
+def _upper_8_bits(levels: np.ndarray, opened: Image.Image) -> Image.Image:
+    """Return greyscale of more than 8 bits as 8: Pillow's own conversion clips at 255.
+
+    It gives the levels of TIFF as they are stored: of fewer than 16 bits, and black or white first.
+    """
+    tags = getattr(opened, "tag_v2", {})
+    bits = int(np.max(tags.get(ExifTags.Base.BitsPerSample, 16)))
+    grey = (levels >> bits - 8).astype(np.uint8)
+    if tags.get(ExifTags.Base.PhotometricInterpretation) == _WHITE_IS_ZERO:
+        grey = 255 - grey
+    if "transparency" in opened.info:  # of PNG: one level
+        grey[levels == opened.info["transparency"]] = 255
+    return Image.fromarray(grey)

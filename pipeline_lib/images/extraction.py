@@ -27,6 +27,9 @@ from pipeline_lib.images.weights import WeightsFile, find_weights
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.shards import Pool, Shard, UnusableError, in_shards, run_shards
 
+_NAMED = 20
+"""Photos that are not there, of which so many are named and the others counted."""
+
 _COMPUTING_PACKAGES = ("pillow", "torch", "torchvision", "openvino")
 
 
@@ -73,16 +76,25 @@ def _problems_before_work(
     yield from check_images(images)
     missing = [*_missing_folder(folder)]
     yield from missing
-    for path in images["path"] if not missing else []:
-        if not (folder / path).is_file():
-            yield f"{folder / path}: no such file"
-        elif not os.access(folder / path, os.R_OK, effective_ids=True):
-            yield f"{folder / path}: no permission to read"
+    paths = [] if missing else images["path"]
+    lost = [each for path in paths if (each := _lost(folder / path))]
+    yield from lost[:_NAMED]
+    if len(lost) > _NAMED:
+        yield f"and {len(lost) - _NAMED:,} more"
 
 
 def _missing_folder(folder: Path) -> Iterator[str]:
     if not folder.is_dir():
         yield f"{folder}: expected the folder of images, which is not there"
+
+
+def _lost(photo: Path) -> str:
+    """Return why a photo cannot be opened; nothing if it can."""
+    if not photo.is_file():
+        return f"{photo}: no such file"
+    return (
+        "" if os.access(photo, os.R_OK, effective_ids=True) else f"{photo}: no permission to read"
+    )
 
 
 def _unknown_names(settings: ExtractorSettings) -> Iterator[str]:

@@ -20,6 +20,7 @@ class Transform:
 
     Attributes:
         crops: Number of crops per image that the network sees.
+        rule: How a reader of a model card cuts a photo, of ``{resize}`` and ``{crop}`` pixels.
         apply: ``(image [height, width, 3], resize, crop)`` to ``uint8 [crops, side, side, 3]``.
         apart: The crops' features stay side by side, for a model to choose among; else they are
             averaged.
@@ -29,6 +30,7 @@ class Transform:
     """
 
     crops: int
+    rule: str
     apply: Callable[[np.ndarray, int, int], np.ndarray]
     apart: bool = False
     dense: bool = False
@@ -84,12 +86,40 @@ def squash_mirror(image: np.ndarray, resize: int, crop: int) -> np.ndarray:
     return np.concatenate([squashed, squashed[:, :, ::-1]])
 
 
+_SHORTER = (
+    "Its shorter side is resized to {resize} pixels and the longer one in proportion, rounded down."
+)
+_SQUASHED = "It is resized to {crop} by {crop} pixels, whatever its shape."
+
 TRANSFORMS = {
-    "center": Transform(1, center),
-    "ten_crop": Transform(10, ten_crop),
-    "dense_ten_crop": Transform(2, dense_ten_crop, dense=True),
-    "squash": Transform(1, squash, squashed=True),
-    "squash_mirror": Transform(2, squash_mirror, apart=True, squashed=True),
+    "center": Transform(
+        1,
+        f"{_SHORTER} The square of {{crop}} pixels in its middle is cut, its offsets rounded half "
+        "to even.",
+        center,
+    ),
+    "ten_crop": Transform(
+        10,
+        f"{_SHORTER} Squares of {{crop}} pixels are cut: top left, top right, bottom left, bottom "
+        "right, in the middle (its offsets rounded half to even); then the same of its mirror "
+        "image.",
+        ten_crop,
+    ),
+    "dense_ten_crop": Transform(
+        2,
+        f"{_SHORTER} The square at its left or upper end is cut, then the one at its right or "
+        "lower end, mirrored.",
+        dense_ten_crop,
+        dense=True,
+    ),
+    "squash": Transform(1, _SQUASHED, squash, squashed=True),
+    "squash_mirror": Transform(
+        2,
+        f"{_SQUASHED} Its mirror image follows it.",
+        squash_mirror,
+        apart=True,
+        squashed=True,
+    ),
 }
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError, warn
+from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256, publish, tree_sha256
-from pipeline_lib.search.names import printable
+from pipeline_lib.search.names import listed, printable
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 """Names of photos end so; other files are not looked at."""
+
+_NO_PHOTO = f"expected photos ({', '.join(SUFFIXES)}), found none"
 
 _AT_ONCE = 1024
 """Photos that are embedded before the next ones are looked at."""
@@ -91,24 +93,27 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
         file: Of the index; is replaced as a whole.
 
     Raises:
-        ContractError: If the folder has no photo that can be read.
+        ContractError: If the folder has no photo (a drive that is not mounted has none: what was
+            indexed stays in the file), or none that can be read.
     """
     photos = photos.resolve()
     dim, digest = embedder.model.architecture.embed_dim, tree_sha256(model)
     with _only_one(file):
         known = read_rows(file, dim, digest)
-        found, rows = _look(photos), known.copy()
+        found, unlisted = _look(photos)
+        rows = known.copy()
         changed = [path for path, stat in found.items() if not _is_current(known.get(path), stat)]
         of_content = {row[2]: row for row in known.values() if not row[3]}
         write = partial(write_rows, rows, dim, digest, file)
         try:
             _add(rows, _embedded(embedder, photos, changed, found, of_content), write)
             for path in known.keys() - found.keys():
-                del rows[path]  # only now: until all are embedded, one may be known by its content
+                if not any(PurePath(path).is_relative_to(folder) for folder in unlisted):
+                    del rows[path]  # only now: until all are embedded, one may be known by content
         finally:
             if _written(rows) != _written(known):
                 write()
-    return _index(photos, rows, dim)
+    return _index(photos, {path: rows[path] for path in found}, dim)
 
 
 _Row = tuple[int, int, str, str, np.ndarray | None]
@@ -123,16 +128,24 @@ _Outcome = tuple[str, str, np.ndarray | None]
 """What a row says of a photo's content: SHA-256, what is wrong (or nothing), vector (or none)."""
 
 
-def photo_paths(folder: Path) -> list[str]:
-    """Return the paths of the photos in a folder and those below, relative to it and sorted."""
-    walk = os.walk(folder, onerror=_warn_of_folder)
+def photo_paths(folder: Path, unlisted: Callable[[OSError], None] | None = None) -> list[str]:
+    """Return the paths of the photos in a folder and those below, relative to it and sorted.
+
+    Args:
+        folder: Where to look.
+        unlisted: Is told of each folder that cannot be listed; it is warned of in any case.
+    """
+
+    def note(error: OSError) -> None:
+        where, what = printable(error.filename), error.strerror
+        warn(f"{where}: {what}. The photos in this folder are left out")
+        if unlisted:
+            unlisted(error)
+
+    walk = os.walk(folder, onerror=note)
     files = (Path(parent, name) for parent, _, names in walk for name in names)
     found = (path for path in files if path.suffix.lower() in SUFFIXES and _is_file(path))
     return sorted(str(path.relative_to(folder)) for path in found)
-
-
-def _warn_of_folder(error: OSError) -> None:
-    warn(f"{printable(error.filename)}: {error.strerror}. The photos in this folder are left out")
 
 
 def _is_file(path: Path) -> bool:
@@ -143,10 +156,21 @@ def _is_file(path: Path) -> bool:
         return True
 
 
-def _look(folder: Path) -> dict[str, tuple[int, int]]:
-    """Return size and time of each photo in a folder, sorted by path."""
-    stats = ((path, _stat(folder / path)) for path in photo_paths(folder))
-    return {path: stat for path, stat in stats if stat}
+def _look(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Path]]:
+    """Return size and time of each photo in a folder, sorted by path, and what is not listed.
+
+    Raises:
+        ContractError: If there is no photo.
+    """
+    unlisted: list[Path] = []
+    paths = photo_paths(
+        folder, lambda error: unlisted.append(Path(error.filename).relative_to(folder))
+    )
+    stats = ((path, _stat(folder / path)) for path in paths)
+    found = {path: stat for path, stat in stats if stat}
+    if not found:
+        raise ContractError(f"{folder}: {_NO_PHOTO}")
+    return found, unlisted
 
 
 def _stat(path: Path) -> tuple[int, int] | None:
@@ -254,10 +278,7 @@ def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
     readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
     unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
     if not readable:
-        listed = "".join(f"\n  - {path}: {problem}" for path, problem in unreadable.items())
-        raise ContractError(
-            f"{folder}: expected photos ({', '.join(SUFFIXES)}), found none to read{listed}"
-        )
+        raise_problems(f"{folder}: {_NO_PHOTO} to read", listed(unreadable))
     vectors = np.empty((len(readable), dim), np.float32)
     for number, row in enumerate(readable.values()):
         vectors[number] = row[4]
@@ -339,9 +360,9 @@ def write_rows(rows: _Rows, dim: int, digest: str, file: Path) -> None:
     Those of photos that could not be read (without a SHA-256) are left out.
     """
     schema = _schema(dim, digest)
-    listed = [(os.fsencode(path), *row) for path, row in sorted(rows.items()) if row[2]]
+    kept = [(os.fsencode(path), *row) for path, row in sorted(rows.items()) if row[2]]
     table = pa.Table.from_pandas(
-        pd.DataFrame(listed, columns=schema.names), schema, preserve_index=False
+        pd.DataFrame(kept, columns=schema.names), schema, preserve_index=False
     )
     with publish(file) as temporary:
         content = table.replace_schema_metadata(schema.metadata)

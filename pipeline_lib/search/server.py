@@ -12,7 +12,7 @@ import io
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
@@ -39,8 +39,8 @@ from pipeline_lib.settings.strict import Strict
 SIZES = {"small": 320, "large": 1600}
 """Longest side in pixels of photos that are sent."""
 
-MAX_QUERY, MAX_UPLOAD = 16 * 2**10, 32 * 2**20
-"""Largest body in bytes of a query and of a photo."""
+MAX_QUERY, MAX_UPLOAD = 40 * 2**10, 32 * 2**20
+"""Largest body in bytes of a query, MAX_TERMS texts of four bytes a character, and of a photo."""
 
 MAX_TERMS = 8
 """Parts of a query."""
@@ -65,9 +65,16 @@ class Words(Strict):
 
 
 class Indexed(Strict):
-    """A photo of the index as part of a query."""
+    """A photo of the index as part of a query.
+
+    Attributes:
+        photo: Its number.
+        index: Which index numbers it so, as an answer said it; without, the one that there is.
+        sign: Whether it is searched for.
+    """
 
     photo: int
+    index: str | None = None
     sign: Sign = 1
 
 
@@ -98,6 +105,7 @@ def build_app(searcher: Searcher, captions: Captions | None) -> Starlette:
         Route("/photos/{number}/{size}", pages.photo),
     ]
     problems = {
+        _OtherIndex: _problem(409),
         ContractError: _problem(400),
         LanguageError: _problem(400, _with_remedy),
         ImageError: _problem(415),
@@ -106,6 +114,13 @@ def build_app(searcher: Searcher, captions: Captions | None) -> Starlette:
     app = Starlette(routes=routes, exception_handlers=problems)
     app.add_middleware(Guard, policy=pages.policy)
     return app
+
+
+class _OtherIndex(ContractError):
+    """A number of a photo is of another index: the page is older than the server."""
+
+    def __init__(self) -> None:
+        super().__init__("the photos have changed since this page was loaded: search again")
 
 
 class Guard:
@@ -186,6 +201,8 @@ class _Pages:
         # Tokenisers and runtimes serve one thread: queries wait for queries, photos for photos.
         self.for_words, self.for_photos = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
         self.uploads: OrderedDict[str, Term] = OrderedDict()
+        names = "\0".join(map(printable, searcher.index.paths))
+        self.index = hashlib.sha256(names.encode()).hexdigest()[:16]
         self.html = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
         self.policy = _policy(self.html)
         self.jpeg = lru_cache(maxsize=1024)(self._jpeg)
@@ -195,12 +212,11 @@ class _Pages:
 
     async def about(self, _request: Request) -> Response:
         index = self.searcher.index
-        unreadable = {printable(path): problem for path, problem in index.unreadable.items()}
         return JSONResponse(
             {
                 "folder": printable(index.folder.name),
                 "photos": len(index.paths),
-                "unreadable": unreadable,
+                "unreadable": len(index.unreadable),
                 "languages": self.searcher.embedder.languages,
                 "captions": self.captions is not None,
                 "max_terms": MAX_TERMS,
@@ -228,6 +244,7 @@ class _Pages:
         return JSONResponse({"upload": name})
 
     async def photo(self, request: Request) -> Response:
+        self._check_index(request.query_params.get("index"))
         number, size = _number(request), request.path_params["size"]
         if size not in SIZES:
             raise HTTPException(404)
@@ -242,6 +259,7 @@ class _Pages:
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "no-cache"})
 
     async def why(self, request: Request) -> Response:
+        self._check_index(request.query_params.get("index"))
         try:
             vector = self.searcher.indexed(_number(request)).vector
         except ContractError as error:
@@ -252,6 +270,10 @@ class _Pages:
         near = await run_in_threadpool(self.captions.near_photo, embedder, vector, _CAPTIONS)
         return JSONResponse(near)
 
+    def _check_index(self, named: str | None) -> None:
+        if named not in (None, self.index):
+            raise _OtherIndex
+
     async def _timed(self, compute: Callable[[], object]) -> Response:
         start = time.perf_counter()
         found = await asyncio.get_running_loop().run_in_executor(self.for_words, compute)
@@ -261,12 +283,13 @@ class _Pages:
     def _found(self, query: Query) -> dict[str, object]:
         terms = [self._term(each) for each in query.terms]
         hits = self.searcher.best(terms, query.count)
-        return {"terms": [*map(_term_json, terms)], "photos": [*map(self._hit_json, hits)]}
+        return {"terms": [*map(_term_json, terms)], **self._hits_json(hits)}
 
     def _term(self, asked: Words | Indexed | Dropped) -> Term:
         if isinstance(asked, Words):
             return self.searcher.words(asked.text, asked.language, asked.sign)
         if isinstance(asked, Indexed):
+            self._check_index(asked.index)
             return self.searcher.indexed(asked.photo, asked.sign)
         if asked.upload not in self.uploads:
             raise ContractError("photo: it is no longer here. Drop it on the page again")
@@ -287,12 +310,20 @@ class _Pages:
                 except ContractError:  # a language may have no word among these letters
                     continue
             hits = self.searcher.best([term], 6)
-            found[language] = {"term": _term_json(term), "photos": [*map(self._hit_json, hits)]}
+            found[language] = {"term": _term_json(term), **self._hits_json(hits)}
         return {"language": own.language, "found": found}
 
-    def _hit_json(self, hit: Hit) -> dict[str, object]:
-        path = printable(self.searcher.index.paths[hit.number])
-        return {"photo": hit.number, "score": round(hit.score, 4), "path": path}
+    def _hits_json(self, hits: Sequence[Hit]) -> dict[str, object]:
+        paths = self.searcher.index.paths
+        photos = [
+            {
+                "photo": hit.number,
+                "score": round(hit.score, 4),
+                "path": printable(paths[hit.number]),
+            }
+            for hit in hits
+        ]
+        return {"index": self.index, "photos": photos}
 
     def _jpeg(self, path: Path, _mtime_ns: int, side: int) -> bytes:
         image = Image.fromarray(decode(path))

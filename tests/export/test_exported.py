@@ -154,6 +154,9 @@ def compare_onnx(model, photos, tmp_path):
     np.savez(tmp_path / "given.npz", **arrays)
     given = str(tmp_path / "given.npz")
     subprocess.run([sys.executable, "-I", "-c", CLEAN, str(folder), given], check=True)
+    for graph in folder.glob("*.onnx"):
+        content = graph.read_bytes()
+        assert not [part for part in (b"site-packages", b'File "', b".py") if part in content]
     found = np.load(f"{given}.out.npz")
     for language, sentences in SENTENCES.items():
         expected = embedder.embed_sentences(sentences, language)
@@ -225,6 +228,7 @@ def test_sentence_transformers_loads_it(colours, tmp_path):
     np.testing.assert_allclose(mixed, expected, atol=1e-5)
     assert loaded.get_embedding_dimension() == 16
     loaded.save(str(tmp_path / "again"))
+    loaded.save(str(folder))  # as before it is sent to a hub
     again = library.SentenceTransformer(str(tmp_path / "again"), trust_remote_code=True)
     np.testing.assert_array_equal(
         again.encode(["red"], prompt_name="en"), loaded.encode(["red"], prompt_name="en")

@@ -226,6 +226,15 @@ def test_a_table_is_not_replaced_by_its_vectors(colours, tmp_path):
     assert "t.tsv: expected another file than the table" in result.output
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_a_table_in_utf16_is_to_be_saved_as_utf8(embed, tmp_path, name):
+    """As a spreadsheet saves "Unicode text"."""
+    (tmp_path / name).write_text("text\tlanguage\nred\ten\n", encoding="utf-16")
+    result, output = embed(tmp_path / name)
+    assert "expected UTF-8, found UTF-16. Save the table as UTF-8" in result.output
+    assert (result.exit_code, output.exists()) == (2, False)
+
+
 def test_a_file_that_is_no_table(embed, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"x")
     result, _ = embed(tmp_path / "t.parquet")

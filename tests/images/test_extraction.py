@@ -206,6 +206,15 @@ def test_every_problem_is_named_before_any_work(photos, run, tmp_path, encoded):
     assert encoded == []
 
 
+def test_of_many_photos_that_are_not_there_few_are_named(photos, run, encoded):
+    names = [f"{number:03}-lost.jpg" for number in range(30)]
+    with pytest.raises(ContractError) as raised:
+        run(images_table(names), extractor())
+    lines = str(raised.value).splitlines()
+    assert lines[1].endswith("000-lost.jpg: no such file")
+    assert (len(lines), lines[-1].strip(), encoded) == (22, "- and 10 more", [])
+
+
 def test_missing_folder_is_one_problem(photos, tmp_path):
     with pytest.raises(ContractError, match="1 problem"):
         extract(photos, tmp_path / "elsewhere", extractor(), tmp_path / "o.h5", tmp_path / "r")

@@ -10,7 +10,7 @@ import pytest
 import torch
 import torchvision
 from efficientnet_lite_pytorch import EfficientNet
-from PIL import Image, ImageOps
+from PIL import ExifTags, Image, ImageOps
 from pngs import png
 from refusals import refused
 from safetensors.torch import save_file
@@ -166,12 +166,96 @@ def test_damaged_exif_turns_nothing(tmp_path, suffix):
 def test_where_the_machine_fails_no_photo_is_blamed(tmp_path, monkeypatch, failure):
     Image.new("RGB", (40, 24)).save(tmp_path / "a.png")
 
-    def fail(_image):
+    def fail(*_):
         raise failure
 
     monkeypatch.setattr(decoding, "_to_rgb", fail)
-    with pytest.raises(type(failure)):
+    with pytest.raises(type(failure)) as raised:
         load_batch([tmp_path / "a.png"], (1, 24, 40, 3), decode)
+    if isinstance(failure, OSError):
+        assert raised.value.filename == str(tmp_path / "a.png")
+
+
+def test_a_damaged_photo_that_leads_beyond_every_file_is_blamed_itself(tmp_path):
+    """The offset of the first directory of BigTIFF has 64 bits."""
+    path = tmp_path / "a.tif"
+    path.write_bytes(b"II" + struct.pack("<HHHQ", 43, 8, 0, 2**63 - 8) + bytes(64))
+    batch = load_batch([path], (1, 24, 40, 3), decode)
+    assert batch.problems[0].startswith(f"{path}: cannot be decoded (OSError: [Errno 22]")
+
+
+WHITE_FIRST, BLACK_FIRST = 0, 1
+
+
+def write_grey_tiff(path, levels, bits, photometric):
+    """Write greyscale of 12 or 16 bits, uncompressed, which Pillow does not write."""
+    height, width = levels.shape
+    if bits == 12:  # two levels in three bytes
+        pairs = levels.reshape(-1, 2).astype(int)
+        first, second = pairs.T
+        parts = [first >> 4, (first & 15) << 4 | second >> 8, second & 255]
+        pixels = np.stack(parts, axis=1).astype(np.uint8).tobytes()
+    else:
+        pixels = levels.astype("<u2").tobytes()
+    tags = {
+        256: width, 257: height, 258: bits, 259: 1, 262: photometric, 273: 8, 277: 1,
+        278: height, 279: len(pixels),
+    }  # fmt: skip
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    directory = struct.pack("<H", len(tags)) + entries + bytes(4)
+    path.write_bytes(b"II*\0" + struct.pack("<I", 8 + len(pixels)) + pixels + directory)
+
+
+@pytest.mark.parametrize(
+    ("bits", "photometric"), [(12, BLACK_FIRST), (16, BLACK_FIRST), (16, WHITE_FIRST)]
+)
+def test_greyscale_tiff_keeps_its_upper_8_bits(tmp_path, bits, photometric):
+    expected = np.arange(256, dtype=int).reshape(16, 16)
+    levels = expected << (bits - 8)
+    write_grey_tiff(tmp_path / "a.tif", levels, bits, photometric)
+    found = decode(tmp_path / "a.tif")
+    shown = 255 - expected if photometric == WHITE_FIRST else expected
+    np.testing.assert_array_equal(found, np.repeat(shown[:, :, None], 3, axis=2))
+
+
+def test_a_transparent_level_of_16_bit_greyscale_lies_over_white(tmp_path):
+    levels = np.uint16([[0, 300, 65535], [300, 301, 40000]])
+    Image.fromarray(levels).save(tmp_path / "a.png", transparency=300)
+    expected = [[0, 255, 255], [255, 1, 156]]
+    np.testing.assert_array_equal(decode(tmp_path / "a.png")[:, :, 0], expected)
+
+
+def crops_by_the_card(path, rule, resize, crop):
+    """Return the crops that a reader of the card makes, with nothing but Pillow."""
+    image = ImageOps.exif_transpose(Image.open(path)).convert("RGB")
+    if "whatever its shape" in rule:
+        whole = image.resize((crop, crop), Image.Resampling.BILINEAR)
+        return [whole, *([ImageOps.mirror(whole)] if "mirror image follows" in rule else [])]
+    shorter = min(image.size)
+    width, height = (side * resize // shorter for side in image.size)
+    image = image.resize((width, height), Image.Resampling.BILINEAR)
+    if "left or upper end" in rule:
+        last = image.crop((width - resize, height - resize, width, height))
+        return [image.crop((0, 0, resize, resize)), ImageOps.mirror(last)]
+    middle = [round((side - crop) / 2) for side in (width, height)]
+    corners = [(left, top) for top in (0, height - crop) for left in (0, width - crop)]
+    places = [*corners, middle] if "bottom right" in rule else [middle]
+    both = [image, *([ImageOps.mirror(image)] if "mirror image" in rule else [])]
+    return [own.crop((x, y, x + crop, y + crop)) for own in both for x, y in places]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_crops_are_those_of_a_reader_of_the_card(tmp_path, transform):
+    chosen, path = TRANSFORMS[transform], tmp_path / "a.jpg"
+    noise = np.random.default_rng(0).integers(0, 256, (37, 52, 3), np.uint8)
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    Image.fromarray(noise).save(path, exif=exif)
+    expected = crops_by_the_card(path, chosen.rule, 29, 21)
+    found = chosen.apply(decode(path), 29, 21)
+    assert chosen.crops == len(expected)
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, np.asarray(theirs))
 
 
 def test_weights_that_cannot_be_read_are_not_called_damaged(tmp_path):

@@ -196,8 +196,39 @@ def test_a_photo_that_stays_unread_does_not_have_the_index_written_again(update,
     assert (tmp_path / "index.parquet").stat().st_ino == before
 
 
-def test_a_folder_that_no_right_lets_list_is_named(update, photos, monkeypatch, capsys):
+def test_while_photos_are_out_of_reach_their_vectors_stay(update, photos):
+    """As of a drive that is not mounted."""
+    update()
+    photos.rename(photos.with_name("away"))
+    photos.mkdir()
+    with pytest.raises(ContractError, match=r"expected photos .*, found none"):
+        update()
+    photos.rmdir()
+    photos.with_name("away").rename(photos)
+    index, embedded = update()
+    assert (index.paths, embedded) == (NAMES, [])
+
+
+def test_many_photos_that_cannot_be_read_are_counted(update, photos):
+    for path in photos.iterdir():
+        path.unlink()
+    for number in range(25):
+        (photos / f"{number:02}.png").write_bytes(b"no photo %d" % number)
+    with pytest.raises(ContractError) as raised:
+        update()
+    lines = str(raised.value).splitlines()
+    assert "00.png: expected an image" in lines[1]
+    assert (len(lines), lines[-1]) == (22, "  - and 5 more")
+
+
+def test_a_folder_that_no_right_lets_list_is_named_and_its_vectors_stay(
+    update, photos, monkeypatch, capsys
+):
     (photos / "private").mkdir()
+    shutil.copy(photos / NAMES[0], photos / "private/own.png")
+    with open(photos / "private/own.png", "ab") as file:
+        file.write(b"x")
+    assert "own.png" in update()[1]
     scandir = os.scandir
 
     def refused(path):
@@ -208,6 +239,8 @@ def test_a_folder_that_no_right_lets_list_is_named(update, photos, monkeypatch, 
     monkeypatch.setattr(os, "scandir", refused)
     assert update()[0].paths == NAMES
     assert f"warning: {photos / 'private'}: Permission denied" in capsys.readouterr().err
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert update()[1] == []
 
 
 def test_a_photo_that_no_right_lets_see_is_named(update, photos, monkeypatch):
@@ -233,7 +266,8 @@ def test_what_is_gone_since_it_was_listed_and_what_is_no_file_are_left_out(
 ):
     os.mkfifo(photos / "pipe.png")
     monkeypatch.setattr(
-        "pipeline_lib.search.index.photo_paths", lambda folder: [*photo_paths(folder), "gone.png"]
+        "pipeline_lib.search.index.photo_paths",
+        lambda folder, unlisted: [*photo_paths(folder, unlisted), "gone.png"],
     )
     index, _ = update()
     assert (index.paths, index.unreadable) == (NAMES, {})

@@ -78,6 +78,34 @@ def test_a_result_and_a_dropped_photo_are_terms(ask, colours):
     assert found(less)[-1] == "white.png"
 
 
+def test_all_that_the_page_lets_type_is_read(ask):
+    """At most so many parts of 1,000 characters each, of up to four bytes."""
+    parts = ask("/about")["max_terms"]
+    terms = [{"text": "𝕒" * 1000, "language": "en"}] * parts
+    body = json.dumps({"terms": terms}, ensure_ascii=False).encode()
+    assert len(found(ask("/search", body))) == 4
+
+
+def test_a_number_of_another_index_is_refused(ask, port, colours, tmp_path):
+    """A page stays open while photos are added and the server is started anew."""
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    shutil.copy(photos / "red.png", photos / "a.png")
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    before = ask("/search", {"terms": [{"text": "red"}]})
+    number = {"photo": before["photos"][0]["photo"], "index": before["index"]}
+    paths = [f"/photos/{number['photo']}/{kind}?index=" for kind in ("small", "captions")]
+    with serving(build_app(Searcher(embedder, index), None)) as other:
+        later = asking(other)
+        assert "search again" in later("/search", {"terms": [number]})["error"]
+        fresh = later("/search", {"terms": [{"text": "red"}]})["index"]
+        assert fresh != before["index"]
+        for path in paths:
+            host = f"127.0.0.1:{other}"
+            for named, status in ((before["index"], 409), (fresh, 200)):
+                assert answer(other, request(path=path + named, host=host))[0] == status
+
+
 def test_few_dropped_photos_are_kept(ask, colours, monkeypatch):
     from pipeline_lib.search import server
 
@@ -142,6 +170,6 @@ def test_names_that_are_not_utf8_are_shown_with_question_marks(colours, tmp_path
     with serving(build_app(Searcher(embedder, index), None)) as port:
         ask = asking(port)
         about = ask("/about")
-        assert (about["folder"], [*about["unreadable"]]) == ("?photos", ["?broken.jpg"])
+        assert (about["folder"], about["unreadable"]) == ("?photos", 1)
         answered = ask("/search", {"terms": [{"photo": index.paths.index("\udcffrot.png")}]})
         assert (answered["terms"][0]["text"], found(answered)[0]) == ("?rot.png", "?rot.png")

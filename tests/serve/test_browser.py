@@ -85,6 +85,29 @@ def test_words_in_two_languages_whose_language_is_shown_and_switched(opened):
     opened.get_by_text("read as en, a guess: the model has de, en").wait_for()
 
 
+def test_what_was_searched_for_stays_beside_what_is_taken_away(opened):
+    type_query(opened, "a red photo")
+    opened.get_by_label("Search your photos").fill("a blue photo")
+    opened.get_by_role("button", name="Without").click()
+    opened.get_by_role("button", name="Remove − a blue photo").wait_for()
+    opened.get_by_label("Language of the words").select_option("en")
+    opened.wait_for_load_state("networkidle")
+    playwright.expect(opened.locator("#terms button")).to_have_text(
+        ["+ a red photo ×", "− a blue photo ×"]
+    )
+    expect_first(opened, "red.png")
+
+
+def test_a_query_too_large_is_not_called_a_photo(browser, port):
+    page = browser.new_page()  # which notes the refusal as an error
+    page.goto(f"http://127.0.0.1:{port}/")
+    page.route("**/search", lambda route: route.fulfill(status=413, body="too large"))
+    page.get_by_label("Search your photos").fill("a red photo")
+    page.get_by_label("Search your photos").press("Enter")
+    page.get_by_text("the query is too large").wait_for()
+    page.close()
+
+
 def test_a_part_too_many_is_refused_in_words_and_the_others_stay(opened):
     type_query(opened, "a red photo")
     for _ in range(8):
@@ -139,6 +162,18 @@ def test_languages_side_by_side(opened):
     opened.get_by_role("heading", name="de: ein blau foto").wait_for()
     firsts = opened.locator(".grid li:first-child button")
     assert [each.get_attribute("title") for each in firsts.all()] == ["blue.png"] * 2
+
+
+def test_languages_of_a_model_whose_captions_are_not_here(browser, colours, tmp_path):
+    embedder = Embedder.load(colours / "model")
+    file = tmp_path / "index.parquet"
+    index = update_index(embedder, colours / "model", colours / "photos", file)
+    with serving(build_app(Searcher(embedder, index), None)) as port:
+        for page in _opened(browser, port):
+            page.get_by_label("Search your photos").fill("a blue photo")
+            page.get_by_role("button", name="All languages").click()
+            page.get_by_text("The same words, read in each language").wait_for()
+            page.get_by_role("heading", name="de: a blue photo").wait_for()
 
 
 def test_with_the_keyboard_alone(opened):

@@ -1,7 +1,10 @@
 """``polyview serve`` as a user starts and stops it."""
 
+import contextlib
+import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,25 +19,58 @@ from click.testing import CliRunner
 from serving import answer, request
 
 from pipeline_lib.cli.main import main
+from pipeline_lib.contract.digests import write_sums
+from pipeline_lib.search.captions import study_captions
 
 LISTENS = "0A"
 LOOPBACK = "0100007F"
 """127.0.0.1, as Linux writes it."""
 
 
-@pytest.fixture
-def started(colours, tmp_path):
-    """Return the running command and the port that it printed."""
-    command = [Path(sys.executable).parent / "polyview", "serve", colours / "model"]
-    command += [colours / "photos", "--port", "0", "--index", tmp_path / "index.parquet"]
+@contextlib.contextmanager
+def running(model, photos, index, stderr=subprocess.DEVNULL):
+    """Yield the running command and the port that it printed."""
+    command = [Path(sys.executable).parent / "polyview", "serve", model, photos]
+    command += ["--port", "0", "--index", index]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        command, stdout=subprocess.PIPE, stderr=stderr, text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
-    said = process.stdout.readline()
-    yield process, int(re.match(r"http://127\.0\.0\.1:(\d+) ", said)[1])
-    process.kill()
-    process.communicate()
+    try:
+        said = process.stdout.readline()
+        yield process, int(re.match(r"http://127\.0\.0\.1:(\d+) ", said)[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def started(colours, tmp_path):
+    with running(colours / "model", colours / "photos", tmp_path / "index.parquet") as command:
+        yield command
+
+
+def test_what_it_leaves_out_is_said_and_the_page_is_served(colours, tmp_path):
+    """A photo that cannot be read, and captions that it found by itself and cannot use."""
+    study = tmp_path / "study"
+    model = shutil.copytree(colours / "model", study / "data/models/mine/seed-1")
+    recipe = json.loads((model / "recipe.json").read_text()) | {"pairs": "mine"}
+    (model / "recipe.json").write_text(json.dumps(recipe))
+    write_sums(model)
+    (study / "data/pairs").mkdir()
+    (study / "data/pairs/mine.parquet").write_bytes(b"PAR1")
+    assert study_captions(model) == study / "data/pairs/mine.parquet"
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    (photos / "broken.jpg").write_bytes(b"no photo")
+    with open(tmp_path / "said", "w+") as said:
+        with running(model, photos, tmp_path / "index.parquet", said) as (_, port):
+            about = answer(port, request(path="/about", host=f"127.0.0.1:{port}"))[2]
+        said.seek(0)
+        text = said.read()
+    assert json.loads(about)["captions"] is False
+    assert "unreadable: broken.jpg: expected an image in one of" in text
+    assert "mine.parquet: expected a Parquet table" in text
+    assert "The page explains no photo: it does by --captions" in text
 
 
 def test_it_listens_on_the_loopback_address_alone_until_it_is_interrupted(started):
