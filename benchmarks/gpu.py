@@ -178,7 +178,7 @@ def run_tests(seconds: float) -> dict[str, object]:
 
 def test_files() -> list[str]:
     """Return the files that hold tests marked gpu: the others' packages may be missing."""
-    files = (ROOT / "tests").glob("test_*.py")
+    files = (ROOT / "tests").rglob("test_*.py")
     return sorted(str(p.relative_to(ROOT)) for p in files if MARK.search(p.read_text("utf-8")))
 
 

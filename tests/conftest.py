@@ -19,6 +19,9 @@ torch.set_num_threads(1)
 # CUDA device, it would, and a later test could not train in processes that are forked.
 torch.zeros(1, requires_grad=True).backward()
 
+# DVC sends no report of what tests run: a project that they make has DVC's own settings.
+os.environ["DVC_NO_ANALYTICS"] = "1"
+
 # Tests look at errors themselves; those of what a user sees take this away.
 os.environ["POLYVIEW_TRACEBACK"] = "1"
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -22,6 +23,7 @@ from benchmarks.gpu_rows import PRODUCT, SMALL, Measurement, Row
 from benchmarks.gpu_search import pseudopairs
 from benchmarks.gpu_speeds import CNN, COMMON, TEST_PACKAGES, TRAINING, measurements
 from benchmarks.rates import ROUNDS, rates
+from benchmarks.training import Training
 from pipeline_lib.text.vocabulary import Vocabulary
 from pipeline_lib.training.preparation import new_learner
 
@@ -39,10 +41,32 @@ def test_each_measurement_gives_a_rate(measurement):
     assert (row.seconds is not None) == (measurement in PLANNED[-3:])
 
 
-@pytest.mark.parametrize("name", [f"{PRODUCT}, bf16", "training MULE, bf16"])
-def test_low_precision_is_measured_as_such(name):
+def measured_low(name):
     (measurement,) = (each for each in LOW if each.name == name)
     assert measurement.run(CPU, SMALL, 0.05).precision == "bf16"
+
+
+def test_products_of_low_precision_are_measured_as_such(monkeypatch):
+    multiply, seen = torch.mm, set()
+    monkeypatch.setattr(torch, "mm", lambda a, b: seen.add((a.dtype, b.dtype)) or multiply(a, b))
+    measured_low(f"{PRODUCT}, bf16")
+    assert seen == {(torch.bfloat16, torch.bfloat16)}
+
+
+def test_training_of_low_precision_is_measured_as_such(monkeypatch):
+    synthetic, made = Training.synthetic, []
+    monkeypatch.setattr(
+        Training, "synthetic", lambda *given: made.append(synthetic(*given)) or made[-1]
+    )
+    measured_low("training MULE, bf16")
+    assert [each.model.architecture.precision for each in made] == ["bf16"]
+
+
+def test_all_tests_marked_gpu_are_run():
+    command = ["git", "grep", "-lE", r"^ *@?pytest\.mark\.gpu", "--", "tests"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert gpu.test_files() == sorted(found.stdout.split())
+    assert len(gpu.test_files()) > 1
 
 
 def test_bf16_and_f32_are_the_same_measurements():

@@ -150,6 +150,38 @@ def test_german_at_the_wrong_images_fails_where_german_is_asked():
     assert scores["word_translation"]["de-en"]["nearest_neighbour"]["p1"] == 0
 
 
+def test_ranks_are_by_the_similarity_of_the_recipe():
+    def ranked(**changes):
+        pool = run(german_shift=1, **changes).ranked[1]["de"]
+        return pool, pool.ranks.text_to_image.tolist()
+
+    pool, found = ranked(similarity="squared_order", absolute=True)
+    above = np.maximum(0, pool.sentences[:, None] - pool.images)
+    scores = -(above**2).sum(axis=2)
+    own = scores[np.arange(len(scores)), pool.ranks.caption_image]
+    assert found == (1 + (scores > own[:, None]).sum(axis=1)).tolist()
+    assert found != ranked()[1]
+
+
+def test_pools_of_one_caption_can_be_compared_and_name_the_worst_language():
+    found = TASKS["one_caption"](run(german_shift=1))["per_seed"]["1"]
+    assert {k: found[k]["text_to_image"]["n_queries"] for k in ("en", "de")} == dict.fromkeys(
+        ("en", "de"), tiny.IMAGES
+    )
+    assert found["en"]["sum_of_recalls"] == 600 > found["de"]["sum_of_recalls"]
+    assert found["worst"]["sum_of_recalls"] == found["de"]["sum_of_recalls"]
+
+
+def test_consistency_compares_the_captions_of_one_photo_in_two_languages():
+    right, shifted = (
+        TASKS["consistency"](run(german_shift=shift))["per_seed"]["1"] for shift in (0, 1)
+    )
+    assert [*right] == [*shifted] == ["en-de"]
+    assert right["en-de"]["n_queries"] == tiny.IMAGES
+    assert right["en-de"]["overlap"] == 100
+    assert "rank_correlation" in shifted["en-de"]
+
+
 def test_large_pools_are_also_ranked_in_folds():
     made = run()
     images = tiny.IMAGES

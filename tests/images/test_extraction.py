@@ -1,5 +1,6 @@
 """Extraction of a whole images table: resuming, reporting, order and memory."""
 
+import contextlib
 import hashlib
 import os
 import random
@@ -220,18 +221,32 @@ def test_missing_folder_is_one_problem(photos, tmp_path):
         extract(photos, tmp_path / "elsewhere", extractor(), tmp_path / "o.h5", tmp_path / "r")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its right to read")
-def test_unreadable_file_is_named_before_any_work(photos, run, tmp_path, encoded):
-    (tmp_path / "photos" / "003.jpg").chmod(0)
-    for folder in (tmp_path, *tmp_path.parents):  # more of them where several workers test
-        if folder.stat().st_mode & 0o5 != 0o5:
-            folder.chmod(0o755)
+@contextlib.contextmanager
+def as_nobody(folder):
+    """Give up root's right to read, but let nobody reach a folder; others have none to give up."""
+    if os.geteuid() != 0:
+        yield
+        return
+    closed = {each: each.stat().st_mode for each in (folder, *folder.parents)}
+    closed = {each: mode for each, mode in closed.items() if mode & 0o55 != 0o55}
+    for each, mode in closed.items():
+        each.chmod(mode | 0o55)
     os.seteuid(65534)
     try:
-        with pytest.raises(ContractError, match=r"1 problem\(s\)\n.*003.jpg: no permission"):
-            run(photos, extractor())
+        yield
     finally:
         os.seteuid(0)
+        for each, mode in closed.items():
+            each.chmod(mode)
+
+
+def test_unreadable_file_is_named_before_any_work(photos, run, tmp_path, encoded):
+    (tmp_path / "photos" / "003.jpg").chmod(0)
+    with (
+        as_nobody(tmp_path / "photos"),
+        pytest.raises(ContractError, match=r"1 problem\(s\)\n.*003.jpg: no permission"),
+    ):
+        run(photos, extractor())
 
 
 def test_all_unusable_images_are_named_and_the_work_is_kept(photos, run, tmp_path, encoded):

@@ -1,6 +1,7 @@
 """Decoding, transforms, backbones, weights and runtimes of image features."""
 
 import errno
+import os
 import struct
 from pathlib import Path
 
@@ -256,6 +257,24 @@ def test_crops_are_those_of_a_reader_of_the_card(tmp_path, transform):
     assert chosen.crops == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, np.asarray(theirs))
+
+
+class Code:
+    """Makes a folder when it is read back, if a pickle may say what is called."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_no_code_of_a_file_of_weights_is_run(tmp_path):
+    made = tmp_path / "made"
+    torch.save({"weight": Code(made)}, tmp_path / "a.pth")
+    with pytest.raises(ContractError, match="expected a state dict"):
+        read_state_dict(tmp_path / "a.pth")
+    assert not made.exists()
 
 
 def test_weights_that_cannot_be_read_are_not_called_damaged(tmp_path):

@@ -187,6 +187,13 @@ def test_filters_keep_the_papers_shares(rule, kept):
     assert np.array_equal(found.borrowing, found.lent)
 
 
+def test_filters_go_by_the_score_of_the_rule_and_not_by_the_cosine():
+    scores, cosines = np.arange(8, dtype=np.float32), np.arange(8, dtype=np.float32)[::-1]
+    found = keep_best(Matches(np.arange(8), np.arange(8), scores, cosines), "keep_top_quarter")
+    assert found.scores.tolist() == [6, 7]
+    assert found.cosines.tolist() == [1, 0]
+
+
 def test_images_come_from_one_side_and_sentences_from_the_other(tmp_path):
     """A docstring of the authors' code has the direction the wrong way round."""
     borrowing, lent = sides()

@@ -90,6 +90,22 @@ def test_photos_without_features_come_last_and_teach_words_alone():
     assert (table[torch.from_numpy(words)] != 0).any(dim=1).all()
 
 
+def test_each_update_reads_some_of_the_text_alone_and_in_time_all(tmp_path):
+    pairs = one_caption_each(lambda _n, _k: True)
+    learner, _, objective = prepare(pairs, seen=2, batch_size=2, text_photos=2)
+    learner.train()
+    vocabulary, read = learner.space.vocabulary, []
+    for number in range(12):
+        torch.manual_seed(number)
+        learner.zero_grad()
+        objective.tasks[0].loss(learner.space, objective.tasks[0].stream[number]).backward()
+        table = learner.space.sentence_encoder.word_table("en").weight.grad.to_dense()
+        ids = torch.from_numpy(vocabulary.word_ids([f"en{n}" for n in range(2, 6)], "en"))
+        read.append((table[ids] != 0).any(dim=1))
+    assert {int(each.sum()) for each in read} == {2}
+    assert torch.stack(read).any(dim=0).all()
+
+
 def test_other_objectives_need_features_of_every_photo():
     pairs, recipe = one_caption_each(lambda _n, _k: True), tiny.recipe("joint")
     vocabulary = tiny.learner(recipe, captions=pairs).space.vocabulary

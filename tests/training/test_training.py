@@ -276,6 +276,24 @@ def _unpickle_nothing(whole):
     return changed.getvalue()
 
 
+class Code:
+    """Makes a folder when it is read back, if a pickle may say what is called."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_no_code_of_a_checkpoint_is_run(tmp_path, capsys):
+    made = tmp_path / "made"
+    torch.save({"network": Code(made)}, tmp_path / "checkpoint.pt")
+    assert load_checkpoint(tmp_path / "checkpoint.pt", torch.device("cpu")) is None
+    assert "the run begins anew" in capsys.readouterr().err
+    assert not made.exists()
+
+
 KILLED = {
     "steps": {"max_epochs": 40},
     "stall": {"max_epochs": 400, "decay_factor": 0.5, "decays": 9, "patience_validations": 1},
