@@ -1,5 +1,7 @@
 """Ranks against a plain-Python count, and the properties that counting in tiles must keep."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -197,6 +199,22 @@ def test_order_scores_depend_on_their_two_vectors_alone():
         np.testing.assert_array_equal(
             order_scores(a[rows], b[columns]), found[np.ix_(rows, columns)]
         )
+
+
+def test_order_scores_hold_no_difference_of_every_pair():
+    """For 1,000 photos and 5,000 captions of 1,024 numbers they would take 20 GB."""
+    a, b = (abs(near_ties(n, 64, n)) for n in (150, 600))
+    order_scores(a[:2], b[:2])
+    tracemalloc.start()
+    try:
+        found = order_scores(a, b)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    differences = b[None] - a[:, None]
+    expected = -(np.maximum(0, differences) ** 2).sum(axis=2)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found.nbytes <= peak < differences.nbytes / 20
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

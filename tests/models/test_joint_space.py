@@ -177,6 +177,26 @@ def test_calixto_starts_from_small_normal_matrices_and_orthogonal_recurrent_ones
     assert not any(bias.any() for bias in biases)
 
 
+def test_xavier_starts_from_uniform_numbers_within_the_bounds_of_each_layer():
+    """Glorot & Bengio 2010, §4.2.1: ±(6 / (in + out))^.5; PyTorch's GRU: ±hidden^-.5."""
+    sizes = {"word_dim": 96, "hidden_dim": 64, "embed_dim": 128, "image_hidden_dims": [80]}
+    made = model(initialization="xavier", projection="shared", **sizes)
+    texts, images = made.sentence_encoder, made.image_encoder
+    linear = [images.hidden[0][0], images.linear, texts.projections["all"]]
+    bounded = [(texts.word_table("en").weight, 0.1)]
+    bounded += [(weight, 64**-0.5) for weight in texts.recurrent["all"].layer.parameters()]
+    shapes = [(10, 80), (80, 128), (64, 128)]
+    bounded += [
+        (layer.weight, (6 / sum(shape)) ** 0.5) for layer, shape in zip(linear, shapes, strict=True)
+    ]
+    for values, bound in bounded:
+        deviation, root = bound / 3**0.5, values.numel() ** 0.5
+        assert values.abs().max().item() <= bound + 1e-7
+        assert values.std().item() == pytest.approx(deviation, rel=5 * 0.45 / root)
+        assert abs(values.mean().item()) < 5 * deviation / root
+    assert not any(layer.bias.any() for layer in linear)
+
+
 @pytest.mark.parametrize(
     ("key", "layers"), [("recurrent_sharing", "recurrent"), ("projection", "projections")]
 )
@@ -227,6 +247,37 @@ def test_embedding_in_batches_keeps_order():
     torch.testing.assert_close(
         made.embed_features(features, batch_size=3), made.image_vectors(features)
     )
+
+
+def count_rows(monkeypatch, made, name):
+    """Return a list that grows by the rows of each call of a method."""
+    method, rows = getattr(made, name), []
+
+    def counted(*arguments):
+        rows.append(len(arguments[0]))
+        return method(*arguments)
+
+    monkeypatch.setattr(made, name, counted)
+    return rows
+
+
+def test_of_many_photos_some_thousands_are_embedded_at_once(monkeypatch):
+    made, features = model(), torch.randn(9000, 10)
+    expected = made.image_vectors(features)
+    rows = count_rows(monkeypatch, made, "image_vectors")
+    torch.testing.assert_close(made.embed_features(features), expected)
+    assert sum(rows) == 9000
+    assert max(rows) <= 4096
+
+
+def test_of_many_sentences_some_hundreds_are_embedded_at_once(monkeypatch):
+    made, lengths = model(), torch.randint(1, 5, (1200,))
+    ids = torch.randint(4, 8, (1200, 4))
+    expected = made.sentence_vectors(ids, lengths, "en")
+    rows = count_rows(monkeypatch, made, "sentence_vectors")
+    torch.testing.assert_close(made.embed_tokens(ids, lengths, "en"), expected)
+    assert sum(rows) == 1200
+    assert max(rows) <= 512
 
 
 def test_unit_features_are_a_choice_of_the_recipe():

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from pipeline_lib.training.batches import Stream, sentence_pairs
@@ -17,6 +18,19 @@ def test_each_epoch_has_every_item_once():
     for number in range(3):
         items = torch.cat(epoch(stream, number))
         assert sorted(items.tolist()) == list(range(ITEMS))
+
+
+@pytest.mark.parametrize("batches", [1, 2, 5])
+@pytest.mark.parametrize("batch_size", [2, 32])
+def test_one_item_that_is_left_joins_a_full_batch(batch_size, batches):
+    """Alone it has no negatives, and no deviation to be normalised by."""
+    items = batches * batch_size + 1
+    stream = Stream(items, batch_size, (1,))
+    for number in range(3):
+        found = epoch(stream, number)
+        full = [batch_size] * (batches - 1)
+        assert sorted(map(len, found)) == [*full, batch_size + 1]
+        assert sorted(torch.cat(found).tolist()) == list(range(items))
 
 
 def test_epochs_differ_and_seeds_differ_and_a_batch_depends_on_its_number_only():

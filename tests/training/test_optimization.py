@@ -5,11 +5,12 @@ import math
 import pytest
 import tiny
 import torch
+from tiny_models import named
 from torch import nn
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.settings.recipes import contradictions
-from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW
+from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW, make_optimizer
 
 
 def train(network, optimizer, batches, rate=0.01):
@@ -62,6 +63,24 @@ def test_exact_arithmetic_gives_the_same_weights():
         train(exact, rowwise(exact), [[0, 1], [1, 2], [4, 4]])
     found, expected = [*exact.parameters()], [*model.parameters()]
     torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_matrices_decay_as_the_recipe_says_and_words_and_vectors_do_not():
+    learner = tiny.learner(tiny.polyview(weight_decay=0.4))
+    words = [table.weight for table in learner.space.sentence_encoder.words.values()]
+    for parameter in learner.parameters():
+        nn.init.uniform_(parameter, 1, 2)  # biases, which start from 0, could not shrink
+        parameter.grad = torch.zeros_like(parameter)
+    for table in words:  # all are read, and nothing is learnt of them
+        every = torch.arange(len(table))[None]
+        table.grad = torch.sparse_coo_tensor(every, torch.zeros_like(table), check_invariants=True)
+    before, optimizer = named(learner), make_optimizer(learner.recipe, learner)
+    for group in optimizer.param_groups:
+        group["lr"] = 0.5
+    optimizer.step()
+    for name, after in learner.named_parameters():
+        decays = after.ndim > 1 and ".words." not in name
+        torch.testing.assert_close(after, before[name] * (0.8 if decays else 1.0), msg=name)
 
 
 def test_state_survives_a_checkpoint():

@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+from tiny_models import no_scores
 
 from pipeline_lib import device
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.training import fitting
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.checkpoints import load_checkpoint
 from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
@@ -43,6 +45,19 @@ def train_to_its_end(folder, seed=1, validate=None, pairs=None, objective="alter
 
 def weights(model):
     return torch.cat([value.flatten() for value in model.state_dict().values()])
+
+
+def watch_updates(monkeypatch, look):
+    """Return a list that grows by what ``look`` returns of the optimizer before each update."""
+    make, seen = fitting.make_optimizer, []
+
+    def watched(*arguments):
+        optimizer = make(*arguments)
+        optimizer.register_step_pre_hook(lambda found, *_: seen.append(look(found)))
+        return optimizer
+
+    monkeypatch.setattr(fitting, "make_optimizer", watched)
+    return seen
 
 
 @pytest.mark.parametrize("violations", ["sum", "max"])
@@ -100,6 +115,40 @@ def scripted(sums):
     return validate, seen
 
 
+def test_a_model_is_validated_without_dropout_and_trained_with_it_again(tmp_path):
+    keys = {"caption_caption_probability": 0.0, "validate_every_updates": 1, "max_epochs": 1}
+    learner, seen = tiny.learner(tiny.recipe(**keys)), []
+
+    def note(what):
+        seen.append((what, {module.training for module in learner.modules()}))
+
+    def validate(model):
+        note("validated")
+        return no_scores(model)
+
+    learner.space.image_encoder.register_forward_pre_hook(lambda *_: note("trained"))
+    fit(learner, tiny.examples(learner), validate, 1, tmp_path, "test")
+    assert seen == [("trained", {True}), ("validated", {False})] * 6
+
+
+def test_a_validation_leaves_running_statistics_as_they_are(tmp_path):
+    val = tiny.examples(tiny.learner(tiny.recipe("two_branch")), "val")
+    kept = []
+
+    def validate(model):
+        kept.append(model.image_encoder.hidden[0][1].running_mean.clone())
+        scores = validation_scores(model, val, {})
+        kept.append(model.image_encoder.hidden[0][1].running_mean.clone())
+        return scores
+
+    keys = {"pretraining_epochs": 1, "max_epochs": 2, "validate_every_updates": "epoch"}
+    train(tmp_path, validate=validate, objective="two_branch", **keys)
+    before, after = kept[0::2], kept[1::2]
+    assert len(before) == 3
+    assert not torch.equal(after[1], before[2]), "training moves them"
+    assert all(map(torch.equal, before, after))
+
+
 @pytest.mark.parametrize(
     ("select_by", "scores"), [(RECALL_SUM, [10, 30, 20, 25]), (MEAN_RANK, [30, 10, 20, 25])]
 )
@@ -140,6 +189,23 @@ def test_the_gradient_is_clipped(tmp_path):
     assert far[0] < 1e-6 < 1e-3 < far[1]
 
 
+def gradient(optimizer):
+    """Return all that moves weights, as one vector."""
+    parts = [each.grad for group in optimizer.param_groups for each in group["params"]]
+    return torch.cat([part.flatten() for part in parts if part is not None])
+
+
+def test_a_clipped_gradient_is_shorter_and_points_the_same_way(tmp_path, monkeypatch):
+    seen = watch_updates(monkeypatch, gradient)
+    train(tmp_path / "clipped", clip_norm=0.05, max_epochs=1)
+    clipped = seen[0]
+    seen.clear()
+    train(tmp_path / "whole", clip_norm="none", max_epochs=1)
+    length = seen[0].norm()
+    assert length > 1
+    torch.testing.assert_close(clipped, seen[0] * 0.05 / length, rtol=1e-4, atol=1e-8)
+
+
 STALL = {"schedule": "stall", "decays": 1, "patience_validations": 2, "decay_factor": 1e-30}
 
 
@@ -160,6 +226,15 @@ def test_a_stall_lowers_the_rate_and_goes_on_from_the_best_weights(tmp_path):
     assert not torch.equal(seen[2], seen[1])
     assert torch.equal(seen[4], seen[1]), "it began at the best weights, at a rate of 1e-32"
     assert torch.equal(weights(model), seen[1])
+
+
+def test_a_stall_is_followed_by_a_new_optimizer(tmp_path, monkeypatch):
+    """Moments of the weights before would move the best ones (§3 of Denkowski & Neubig 2017)."""
+    is_new = watch_updates(monkeypatch, lambda optimizer: not optimizer.state)
+    validate, _ = scripted([10] * 5)  # the second and third bring no new best
+    train(tmp_path, validate=validate, **stalling(validate_every_updates=2))
+    assert [update for update, new in enumerate(is_new) if new] == [0, 6]
+    assert len(is_new) == 10
 
 
 def test_a_new_best_after_a_stall_counts_anew(tmp_path):
@@ -236,7 +311,9 @@ def test_stops_after_max_epochs_and_validates_the_last_updates(tmp_path):
 
 
 @pytest.mark.parametrize("objective", BUILDERS)
-def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
+def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
+    tmp_path, objective, monkeypatch
+):
     changes = {
         "objective": objective,
         "sentence_dropout": 0.3,
@@ -254,9 +331,11 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, objective):
 
     with pytest.raises(Killed):
         train(tmp_path / "killed", validate=dying, **changes)
+    updates = watch_updates(monkeypatch, id)
     resumed, history = train(tmp_path / "killed", **changes)
     assert torch.equal(weights(resumed), weights(whole))
     assert history == expected
+    assert len(updates) == history[-1]["update"] - 3 * 5, "it began anew"
 
 
 def _flip_a_bit(whole):
