@@ -1,7 +1,6 @@
 """Decoding, transforms, backbones, weights and runtimes of image features."""
 
 import errno
-import os
 import struct
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 import torchvision
 from efficientnet_lite_pytorch import EfficientNet
+from pickles import Code
 from PIL import ExifTags, Image, ImageOps
 from pngs import png
 from refusals import refused
@@ -257,16 +257,6 @@ def test_crops_are_those_of_a_reader_of_the_card(tmp_path, transform):
     assert chosen.crops == len(expected)
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_array_equal(ours, np.asarray(theirs))
-
-
-class Code:
-    """Makes a folder when it is read back, if a pickle may say what is called."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
 
 
 def test_no_code_of_a_file_of_weights_is_run(tmp_path):

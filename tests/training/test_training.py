@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import tiny
 import torch
+from pickles import Code
 from tiny_models import no_scores
 
 from pipeline_lib import device
@@ -353,16 +354,6 @@ def _unpickle_nothing(whole):
             pickled = info.filename.endswith("data.pkl")
             other.writestr(info, b"\x80\x02s." if pickled else archive.read(info))
     return changed.getvalue()
-
-
-class Code:
-    """Makes a folder when it is read back, if a pickle may say what is called."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.folder),)
 
 
 def test_no_code_of_a_checkpoint_is_run(tmp_path, capsys):
