@@ -10,10 +10,12 @@ import click
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
+from pipeline_lib.contract.problems import warn
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.publishing import flush, own_folder
+from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.study import PARAMS, load_settings
 
 CONFIG = """[core]
     analytics = false
@@ -55,7 +57,7 @@ def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str
     source = Source(name, captions.resolve(), images.resolve(), languages)
     _check_place(Path.cwd(), name)
     _check_name(name, door)
-    load_settings(Path.cwd() / "params.yaml")  # whose evaluations and tokenizers the study takes
+    load_settings(Path.cwd() / PARAMS)  # whose evaluations and tokenizers the study takes
     found = _make(Path.cwd(), source, DOORS[door])
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
@@ -67,7 +69,7 @@ def _make(root: Path, source: Source, door: Door) -> Found:
     with own_folder(folder) as partial:
         found = door(source, partial / "data/raw")
         _write_study(root, partial, study_params(root, source, found))
-        _check_study(partial)
+        _check_study(partial, Path("studies", source.name))
         flush(partial)
         try:
             partial.rename(folder)
@@ -77,11 +79,18 @@ def _make(root: Path, source: Source, door: Door) -> Found:
     return found
 
 
-def _check_study(folder: Path) -> None:
-    """Raise what would stop the study, as its first stage would."""
-    settings = load_settings(folder / "params.yaml")
+def _check_study(folder: Path, place: Path) -> None:
+    """Raise what would stop the study, as its first stage would; warn of what may be meant.
+
+    Args:
+        folder: The study.
+        place: Where it will be.
+    """
+    settings = load_settings(folder / PARAMS)
     with chdir(folder):
         found = check_study(settings)
+    for sentence in lines_of(folder / PARAMS, found.warnings):
+        warn(f"{place / PARAMS}: {sentence}")
     if wrong := [*found.problems, *found.missing]:
         raise SettingsError("\n".join(["the study cannot be made:", *wrong]))
 

@@ -3,12 +3,17 @@
 import socket
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER, PRESENT_FILE, print_unreadable
 from pipeline_lib.contract.problems import ContractError, warn
+
+if TYPE_CHECKING:
+    from pipeline_lib.models.embedder import Embedder
+    from pipeline_lib.search.captions import Captions
 
 
 @click.command(
@@ -35,19 +40,12 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     import torch  # seconds, which --help does without
 
     from pipeline_lib.models.embedder import Embedder
-    from pipeline_lib.search.captions import load_captions, study_captions
     from pipeline_lib.search.index import default_index, update_index
     from pipeline_lib.search.searcher import Searcher
 
     with _listen(port) as listening:
         embedder, file = Embedder.load(model), index or default_index(model, photos)
-        table = captions or study_captions(model)
-        try:
-            found = load_captions(embedder, model, table, file.parent) if table else None
-        except ContractError as error:
-            if captions:
-                raise
-            found = warn(f"{error}\nThe page explains no photo: it does by --captions")
+        found = _load_captions(embedder, model, captions, file.parent)
         # Last of what may fail: to index a folder may take hours.
         searcher = Searcher(embedder, update_index(embedder, model, photos, file))
         print_unreadable(searcher.index)
@@ -59,6 +57,22 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
         config = uvicorn.Config(app, log_level="warning", server_header=False)
         with suppress(KeyboardInterrupt):  # which is how it ends
             uvicorn.Server(config).run([listening])
+
+
+def _load_captions(
+    embedder: "Embedder", model: Path, captions: Path | None, folder: Path
+) -> "Captions | None":
+    """Return the captions that explain photos; None where there are none, or none fit."""
+    from pipeline_lib.search.captions import load_captions, study_captions
+
+    table = captions or study_captions(model)
+    try:
+        return load_captions(embedder, model, table, folder) if table else None
+    except ContractError as error:
+        if captions:
+            raise
+        warn(f"{error}\nThe page explains no photo: it does by --captions")
+        return None
 
 
 def _listen(port: int) -> socket.socket:

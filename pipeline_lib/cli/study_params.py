@@ -322,7 +322,7 @@ def _recipe(name: str, languages: list[str], photos: int, word_dim: int) -> dict
         "lexicon": "none",
         "word_dim": word_dim,
         "text_photos": 0,
-        "batch_size": _BATCH,
+        "batch_size": min(_BATCH, photos),
         "max_epochs": max(_LEAST_EPOCHS, -(-_LEAST_UPDATES * _BATCH // photos)),
         **(_OF_FEW_PHOTOS if photos < _FEW_PHOTOS else {}),
     }

@@ -83,8 +83,7 @@ _FORMS = {
     b"\x1f\x8b": "a packed file. Unpack it first",
     b"PK\x03\x04": "a packed file, as spreadsheets save themselves. Unpack or export it first",
     b"PAR1": "a Parquet table. Export it as text: pandas.read_parquet(...).to_csv(...)",
-    b"{": "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
-    b"[": "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
+    (b"{", b"["): "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
 }
 """By how they begin: what files of other forms are, and what to do."""
 

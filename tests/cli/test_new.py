@@ -503,6 +503,20 @@ def test_a_packed_table_is_to_be_unpacked(root):
     assert_refused(root, new(path), "found a packed file. Unpack it first")
 
 
+def test_what_its_first_stage_would_warn_of_is_said_with_the_place_of_the_new_study(root):
+    first, last = NAMES[0], NAMES[-1]
+    shutil.copy(root.parent / "photos" / first, root.parent / "photos" / last)
+    rows = [(name, SPLITS[name], "en", f"en {name}") for name in NAMES]
+    result = new(write(rows, ("image", "split", "language", "text")))
+    made(root, result)
+    [said] = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    place, sentence = said.removeprefix("warning: ").split(": line ")
+    assert place == "studies/mine/params.yaml"
+    assert "extractors.mine_lite0.images" in sentence
+    assert first in sentence
+    assert last in sentence
+
+
 def test_languages_with_spaces_are_not_warned_of(root):
     result = new(write(SHORT))
     assert made(root, result).tokenizers["de"].tokenizer == "moses"
