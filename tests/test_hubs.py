@@ -1,0 +1,71 @@
+"""benchmarks.hubs: scores less what hubs have of their neighbours, by a plain loop."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks.hubs import NEIGHBOURS, corrected_ranks, hubness
+from pipeline_lib.evaluation.retrieval.pools import ranked_pool
+from pipeline_lib.evaluation.retrieval.scores import SCORES
+from pipeline_lib.evaluation.vectors import Embeddings
+
+RNG = np.random.default_rng(5)
+
+
+def unit(rows, dim=6):
+    vectors = RNG.normal(size=(rows, dim)).astype(np.float32)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def pool():
+    """Return 15 photos of two captions each."""
+    ids, caption_ids = [f"i{n}" for n in range(15)], [f"c{n}" for n in range(30)]
+    rows = pd.DataFrame({"caption_id": caption_ids, "image_id": [ids[n // 2] for n in range(30)]})
+    vectors = Embeddings(np.array(ids), unit(15), np.array(caption_ids), unit(30))
+    return ranked_pool(vectors, rows, SCORES["cosine"])
+
+
+def nearness(vector, bank):
+    return np.mean(sorted((float(vector @ other) for other in bank), reverse=True)[:NEIGHBOURS])
+
+
+def test_ranks_are_those_of_a_plain_loop(pool):
+    captions, photos = unit(40), unit(25)
+    score = np.array(
+        [
+            [2 * float(v @ w) - nearness(v, captions) - nearness(w, photos) for w in pool.sentences]
+            for v in pool.images
+        ]
+    )
+    owner = pool.ranks.caption_image
+    of_captions = [
+        1 + sum(score[i, c] >= score[owner[c], c] for i in range(15) if i != owner[c])
+        for c in range(30)
+    ]
+    of_images = [1 + sum(score[i, owner != i] >= max(score[i, owner == i])) for i in range(15)]
+    found = corrected_ranks(pool, captions, photos, SCORES["cosine"])
+    assert [side.tolist() for side in found] == [of_images, of_captions]
+    assert found[1].tolist() != pool.ranks.text_to_image.tolist(), "the correction changes ranks"
+
+
+def test_a_bank_of_fewer_than_ten_is_taken_whole():
+    vectors, bank = unit(3), unit(4)
+    np.testing.assert_allclose(
+        hubness(vectors, bank, SCORES["cosine"]), (vectors @ bank.T).mean(axis=1), rtol=1e-5
+    )
+
+
+def test_a_photo_that_is_near_to_all_captions_loses_its_place():
+    """Two photos, one of them a hub; the caption is a little nearer to the hub than to its own."""
+    hub, own = np.array([[1.0, 0.0]], np.float32), np.array([[0.0, 1.0]], np.float32)
+    caption = np.array([[0.72, 0.69]], np.float32)
+    rows = pd.DataFrame({"caption_id": ["c", "d"], "image_id": ["own", "hub"]})
+    vectors = Embeddings(
+        np.array(["hub", "own"]), np.vstack([hub, own]), np.array(["c", "d"]),
+        np.vstack([caption, hub]),
+    )  # fmt: skip
+    pool = ranked_pool(vectors, rows, SCORES["cosine"])
+    assert pool.ranks.text_to_image.tolist() == [2, 1]
+    near_hub = np.repeat(hub, NEIGHBOURS, axis=0)
+    assert corrected_ranks(pool, near_hub, own, SCORES["cosine"])[1].tolist()[0] == 1
