@@ -371,7 +371,7 @@ KILLED = {
 
 
 @pytest.mark.parametrize("schedule", KILLED)
-def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule):
+def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule, capsys):
     """One run is killed in another process and continued in this one."""
     keys = KILLED[schedule] | {"schedule": schedule}
     keys |= {"decay_epochs": None} if schedule == "stall" else {}
@@ -390,7 +390,9 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule):
     os.kill(process.pid, signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL, "it had ended before"
     whole, expected = train(tmp_path / "whole", **keys)
+    assert " 0/" in capsys.readouterr().err
     resumed, history = train(tmp_path, **keys)
+    assert " 0/" not in capsys.readouterr().err, "it began anew"
     assert history == expected
     assert torch.equal(weights(resumed), weights(whole))
 
