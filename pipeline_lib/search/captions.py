@@ -71,9 +71,16 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
             table, in the same places, are replaced.
 
     Raises:
-        ContractError: If the table has no caption in a language of the model.
+        ContractError: If it is another file, or has no caption in a language of the model.
     """
-    pairs = read_pairs(table)
+    try:
+        pairs = read_pairs(table)
+    except ContractError as error:  # which takes it for a stage's, to be deleted and made anew
+        raise ContractError(
+            f"{table}: expected training captions as a study has them, data/pairs/NAME.parquet; "
+            "found another file, or a damaged one. In that study dvc checkout brings it back, and "
+            "dvc repro makes it"
+        ) from error
     trained = pairs[(pairs["split"] == "train") & pairs["language"].isin(embedder.languages)]
     if trained.empty:
         raise ContractError(
