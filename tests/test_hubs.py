@@ -3,11 +3,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+import tiny
+import tiny_study
+from click.testing import CliRunner
+from dvc.utils.serialize import modify_yaml
 
-from benchmarks.hubs import NEIGHBOURS, corrected_ranks, hubness
+from benchmarks.hubs import NEIGHBOURS, corrected_ranks, hubness, main
+from pipeline_lib.contract.tables import write_captions, write_pairs
 from pipeline_lib.evaluation.retrieval.pools import ranked_pool
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings
+from stages.train import main as train
 
 RNG = np.random.default_rng(5)
 
@@ -69,3 +75,45 @@ def test_a_photo_that_is_near_to_all_captions_loses_its_place():
     assert pool.ranks.text_to_image.tolist() == [2, 1]
     near_hub = np.repeat(hub, NEIGHBOURS, axis=0)
     assert corrected_ranks(pool, near_hub, own, SCORES["cosine"])[1].tolist()[0] == 1
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Return a study with a trained model, which is scored on its validation captions."""
+    tiny_study.make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with modify_yaml(tmp_path / "params.yaml") as content:
+        content["recipes"][tiny_study.NAME]["languages"] = ["en", "de"]
+    CliRunner().invoke(train, [tiny_study.NAME], catch_exceptions=False)
+    captions = tiny.pairs().drop(columns=["set", "seed"])
+    write_captions(captions[captions["split"] == "val"], tmp_path / "data/captions/world.parquet")
+    tiny_study.split_images(tmp_path, split="val")
+    with modify_yaml(tmp_path / "params.yaml") as content:
+        content["evaluations"]["retrieval"]["split"] = "val"
+    return tmp_path
+
+
+def test_each_language_has_a_line_with_both_sums_and_their_difference(study):
+    printed = CliRunner().invoke(main, [], catch_exceptions=False).stdout.splitlines()
+    cells = [line.strip("|").split(" | ") for line in printed[2:]]
+    assert [row[:2] for row in cells] == [[f" {tiny_study.NAME}", each] for each in ("de", "en")]
+    for row in cells:
+        plain, corrected = (float(cell.split(" ± ")[0]) for cell in row[2:4])
+        assert 0 < plain <= 600
+        assert float(row[4]) == pytest.approx(corrected - plain, abs=0.11)
+
+
+def test_a_language_of_which_no_training_photo_has_a_caption_is_left_out(study):
+    pairs = tiny.pairs()
+    path = next((study / "data/pairs").glob("[!n]*.parquet"))
+    write_pairs(pairs[(pairs["split"] == "val") | (pairs["language"] != "en")], path)
+    printed = CliRunner().invoke(main, [], catch_exceptions=False).stdout.splitlines()
+    assert [line.split(" | ")[1] for line in printed[2:]] == ["de"]
+
+
+def test_a_recipe_whose_similarity_is_not_symmetric_is_left_out(study):
+    with modify_yaml(study / "params.yaml") as content:
+        content["recipes"][tiny_study.NAME] |= {"similarity": "squared_order"}
+    result = CliRunner().invoke(main, [], catch_exceptions=False)
+    assert result.stdout.splitlines()[2:] == []
+    assert f"{tiny_study.NAME} is left out: its similarity is squared_order" in result.stderr
