@@ -148,7 +148,9 @@ INPUTS = {
     ],
     "`hidden_dim` and `embed_dim: 100000`": params(bad_cases._yaml(LARGE)),
     "a batch of one": value(f"{KADAR}.batch_size", 1),
-    "a batch larger than the data": study(),
+    "a batch larger than the data": study(
+        partial(change, "recipes", "mine", "batch_size", to=128)
+    ),
     "a name where none is defined": value("lexicons", {}),
     "a data set called `none`": value("datasets.none", {"reader": "table", "raw": "x"}),
     "pairs that add themselves": value("pairs.sketch_en.plus", "world_de_sketch_en"),

@@ -7,7 +7,7 @@ both make a difference harder to show.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -137,7 +137,7 @@ class Measured:
     def pooled(self) -> dict[Pool, SeedNoise]:
         """Deviation of the seeds' sums, of the pools in which a recipe has two."""
         several = {
-            pool: [row for row in rows.values() if len(row) > 1]
+            pool: [rows[name] for name in self._first({n for n in rows if len(rows[n]) > 1})]
             for pool, rows in self.pools.items()
         }
         return {pool: seed_noise(rows) for pool, rows in several.items() if rows}
@@ -149,10 +149,18 @@ class Measured:
 
     def figure_noise(self, figure: Sequence[str]) -> SeedNoise:
         """Pool the deviation of seeds in a figure over all recipes that have it."""
-        named = [row for key, row in self.cells.items() if key[1:] == tuple(figure)]
-        several = [(row.seeds - 1, row.sd**2) for row in named if row.seeds > 1]
+        named = {key[0]: row for key, row in self.cells.items() if key[1:] == tuple(figure)}
+        rows = [named[name] for name in self._first({n for n in named if named[n].seeds > 1})]
+        several = [(row.seeds - 1, row.sd**2) for row in rows]
         degrees = sum(each for each, _ in several)
         return SeedNoise(sum(each * sd2 for each, sd2 in several) / degrees, 0.0, int(degrees))
+
+    def _first(self, names: Set[str]) -> list[str]:
+        """Return the recipes that start from no other one of these.
+
+        One that does has its seeds: what they deviate by would count again.
+        """
+        return sorted(name for name in names if self.recipes[name].initial not in names)
 
 
 def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:

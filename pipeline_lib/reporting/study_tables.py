@@ -28,7 +28,8 @@ def model_table(
     for name, recipe in recipes.items():
         model = models.get(name, {})
         sizes = model.get("parameters", {})
-        cells = [name, recipe.paper, " ".join(recipe.languages), recipe.precision]
+        trained_in = str(model.get("precision", NOTHING))
+        cells = [name, recipe.paper, " ".join(recipe.languages), trained_in]
         cells += [number(sizes.get(part, float("nan")) / 1e6, ".2f") for part in ("all", "words")]
         cells += _training_cells(training.get(name), recipe.select_by)
         # Seeds that were trained before their end was written down ended by another rule, perhaps.

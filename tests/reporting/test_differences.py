@@ -111,18 +111,34 @@ def test_differences_of_one_family_have_the_degrees_of_their_rows():
     assert independent([*pairs, ("x", "y", 3), ("u", "v", 5)]) == 4 + 2 + 4
 
 
+def test_seeds_that_go_on_from_others_count_once_in_the_pooled_deviation():
+    rows = {"a": random_hits(3, 1), "b": random_hits(3, 2)}
+    apart, more = study(rows), study({**rows, "tuned": lift(rows["a"], (9, 0, 0))}, {"tuned": "a"})
+    figure = ("retrieval", "de", "", "sum_of_recalls")
+    assert more.pooled == apart.pooled
+    assert more.figure_noise(figure) == apart.figure_noise(figure)
+    assert study({**rows, "c": rows["a"]}).figure_noise(figure).degrees == 6
+
+
+def with_noise_of(other, measured):
+    """Return what is measured with the pooled deviation of something else that is."""
+    measured.__dict__["pooled"] = other.pooled
+    return measured
+
+
 def test_seeds_are_not_paired_while_one_recipe_has_hits_of_fewer():
     rows = {"a": random_hits(3, 1), "b": random_hits(2, 2)}
-    measured = study(rows, {"a": "b"})
+    apart, measured = study(rows), study(rows, {"a": "b"})
     measured.recipes["b"].seeds = measured.recipes["a"].seeds
-    assert one_test(measured) == one_test(study(rows))
+    assert one_test(with_noise_of(apart, measured)) == one_test(apart)
 
 
 def test_seeds_of_other_numbers_are_not_paired():
     rows = {"a": random_hits(3, 1), "b": random_hits(3, 2)}
     apart, tuned, others = (study(rows, initial) for initial in ({}, {"a": "b"}, {"a": "b"}))
     others.recipes["b"].seeds = [4, 5, 6]
-    assert one_test(others) == one_test(apart) != one_test(tuned)
+    found = [one_test(with_noise_of(apart, each)) for each in (others, tuned)]
+    assert found[0] == one_test(apart) != found[1]
 
 
 def test_the_interval_of_a_difference_is_as_wide_as_its_seeds_say():

@@ -492,7 +492,7 @@ def test_papers_figures_stand_below_ours(study, tmp_path, monkeypatch):
 def test_model_table_has_the_updates_whose_weights_were_kept(study):
     text = (study / "metrics/results/tables/models.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if "kadar_en" in line)
-    sizes = "| kadar_en | kadar2019 | en | f64 | 2.50 | 0.00 "
+    sizes = "| kadar_en | kadar2019 | en | – | 2.50 | 0.00 "
     assert row == f"{sizes}| 500, 500 | 300, 300 | 5.0, 5.0 | – | – |"
 
 
@@ -501,6 +501,12 @@ def test_model_table_says_what_ended_each_seed():
     table = model_table({"tiny": tiny.recipe()}, {}, models)
     named = dict(zip(table.header, table.rows[0], strict=True))
     assert (named["schedule"], named["ended by"]) == ("steps", "validation, most epochs")
+
+
+def test_model_table_names_the_arithmetic_of_the_training_and_not_todays():
+    recipes = {name: tiny.recipe(precision="f32") for name in ("before", "now")}
+    rows = model_table(recipes, {}, {"before": {}, "now": {"precision": "bf16"}}).rows
+    assert [row[3] for row in rows] == ["–", "bf16"]
 
 
 def tables(reports, best=()):

@@ -56,6 +56,27 @@ def test_the_papers_rows_of_flickr8k_end_by_one_rule(flickr8k):
         assert found == RULE | OTHERWISE.get(name, {}), name
 
 
+def test_the_translator_of_a_half_has_not_learnt_peoples_translations_of_it(flickr8k):
+    """It had read them of 2,638 of the 2,822 photos."""
+    kept_out = flickr8k.pairs[flickr8k.translators["en_de"].exclude_pairs]
+    halves = [flickr8k.pairs[name] for name in ("half_translated", "half_en")]
+    assert {half.dataset for half in halves} == {"flickr8k_machine", "flickr8k"}
+    assert flickr8k.translations["flickr8k_machine"].dataset == kept_out.dataset == "flickr8k"
+    assert kept_out.images == "all"
+
+
+@pytest.mark.parametrize("name", ["half_aligned", "half_translated"])
+def test_captions_that_a_half_adds_choose_no_weights(flickr8k, name):
+    """Its German validation captions counted twice, or a machine's chose."""
+    assert flickr8k.pairs[name].validation_kinds == {}
+    assert flickr8k.pairs[name].plus != "none"
+
+
+def test_one_embn_of_all_languages_has_no_map_per_language():
+    recipe = load_settings(STUDIES["multi30k"] / "params.yaml").recipe("muse_embn")
+    assert recipe.universal_dim == "none"
+
+
 @pytest.fixture(scope="module")
 def printed():
     """Return the figures that papers print, as claims quote them: single ones, and sums."""
