@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.hubs [RECIPE ...]`` runs in a folder of a study whose models are made, and
 prints the sums of recalls of the evaluated split, by language: as the models rank, and with CSLS
-(Lample et al. 2018, §2.3), whose neighbours are in a bank of training queries, as in QB-Norm
+(Conneau et al. 2018, §2.3), whose neighbours are in a bank of training queries, as in QB-Norm
 (Bogolin et al. 2022): a score is twice the similarity, less the mean similarity of the photo to its
 ten nearest training captions of the language, and that of the caption to its ten nearest training
 photos. No photo or caption that is scored is in the banks, nothing is tuned, and a query needs no
@@ -19,32 +19,24 @@ import click
 import numpy as np
 import pandas as pd
 
-from benchmarks.ablations import difference, spread
-from pipeline_lib.contract.features import Features, read_features
-from pipeline_lib.contract.tables import (
-    TRAIN,
-    pairs_of_seed,
-    read_captions,
-    read_images,
-    read_pairs,
-)
+from benchmarks.ablations import difference, material_of, spread
+from pipeline_lib.contract.features import Features
+from pipeline_lib.contract.tables import TRAIN, pairs_of_seed, read_captions, read_images
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
-from pipeline_lib.evaluation.retrieval.ranking import Scores, bidirectional_ranks
+from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
 from pipeline_lib.evaluation.retrieval.recalls import recalls
-from pipeline_lib.evaluation.retrieval.scores import SCORES
+from pipeline_lib.evaluation.words.ranks import neighbourhood_density
+from pipeline_lib.exact import dot_products
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import load_settings
-from pipeline_lib.training.examples import join_features
 
 NEIGHBOURS = 10
-"""As Lample et al. 2018 have it."""
+"""As Conneau et al. 2018 have it."""
 
 SYMMETRIC = ("cosine", "euclidean")
-"""Similarities that scores of vectors of length 1 rank by."""
-
-_CHUNK = 512
+"""Similarities that rank unit vectors as their products do."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ def main(recipes: tuple[str, ...]) -> None:
             continue
         data = data_of(recipe, settings.evaluations.retrieval.split)
         pools = {language: settings.pools[language] for language in recipe.languages}
-        of_seeds = [sums(name, seed, data, pools, recipe) for seed in recipe.seeds]
+        of_seeds = [sums(name, seed, data, pools) for seed in recipe.seeds]
         for language in of_seeds[0]:
             plain, corrected = map(list, zip(*(found[language] for found in of_seeds), strict=True))
             print(
@@ -92,46 +84,42 @@ def data_of(recipe: Recipe, split: str) -> Data:
     """Read what a recipe is scored on from the study in which this runs."""
     captions = read_captions(Path(f"data/captions/{recipe.dataset}.parquet"))
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
-    features = join_features(
-        read_features(Path(f"data/features/{recipe.features}.h5")),
-        read_features(Path(f"data/features/{recipe.more_features}.h5")),
-    )
-    pairs = read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet"))
-    seen = (pairs["split"] == TRAIN) & pairs["image_id"].isin(features.image_ids)
+    material = material_of(recipe)
+    pairs, known = material.pairs, material.features.image_ids
+    seen = (pairs["split"] == TRAIN) & pairs["image_id"].isin(known)
     return Data(
         captions[captions["split"] == split],
         images[images["split"] == split],
         pairs[seen],
-        features,
+        material.features,
     )
 
 
 def sums(
-    name: str, seed: int, data: Data, pools: Mapping[str, str], recipe: Recipe
+    name: str, seed: int, data: Data, pools: Mapping[str, str]
 ) -> dict[str, tuple[float, float]]:
     """Return a seed's sums of recalls by language: as the model ranks, and corrected.
 
     Languages without a bank are left out.
     """
     model = JointSpace.load(Path(f"data/models/{name}/seed-{seed}")).to_best_device()
-    scores = SCORES[recipe.similarity]
     learnt = pairs_of_seed(data.learnt, seed).drop_duplicates("caption_id")
     photos = learnt.drop_duplicates("image_id")
     tested = embed_evaluated(model, data.captions, data.images, data.features, {})
     bank = embed_evaluated(model, learnt, photos, data.features, {})
     found = {}
-    for language, pool in rank_pools(tested, data.captions, pools, scores).items():
+    for language, pool in rank_pools(tested, data.captions, pools, dot_products).items():
         of_language = learnt.loc[learnt["language"] == language, "caption_id"]
         if of_language.empty:
             continue
-        corrected = corrected_ranks(pool, bank.captions_of(of_language), bank.images, scores)
+        corrected = corrected_ranks(pool, bank.captions_of(of_language), bank.images)
         plain = (pool.ranks.image_to_text, pool.ranks.text_to_image)
         found[language] = (_sum(plain), _sum(corrected))
     return found
 
 
 def corrected_ranks(
-    pool: RankedPool, captions: np.ndarray, images: np.ndarray, scores: Scores
+    pool: RankedPool, captions: np.ndarray, images: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rank a pool in both directions by CSLS.
 
@@ -139,26 +127,18 @@ def corrected_ranks(
         pool: Of the evaluated split.
         captions: Vectors of training captions of its language ``[captions, dim]``.
         images: Vectors of training photos ``[images, dim]``.
-        scores: Similarities of all pairs of some vectors and some others.
     """
 
     def csls(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return 2 * scores(a[:, :-1], b[:, :-1]) - a[:, -1:] - b[:, -1]
+        return 2 * dot_products(a[:, :-1], b[:, :-1]) - a[:, -1:] - b[:, -1]
 
     return bidirectional_ranks(
-        np.column_stack([pool.images, hubness(pool.images, captions, scores)]),
-        np.column_stack([pool.sentences, hubness(pool.sentences, images, scores)]),
+        np.column_stack([pool.images, neighbourhood_density(pool.images, captions, NEIGHBOURS)]),
+        np.column_stack(
+            [pool.sentences, neighbourhood_density(pool.sentences, images, NEIGHBOURS)]
+        ),
         pool.ranks.caption_image,
         csls,
-    )
-
-
-def hubness(vectors: np.ndarray, bank: np.ndarray, scores: Scores) -> np.ndarray:
-    """Return the mean score of each vector's nearest ones of a bank ``[vectors]``."""
-    parts = (vectors[start : start + _CHUNK] for start in range(0, len(vectors), _CHUNK))
-    nearest = min(NEIGHBOURS, len(bank))
-    return np.concatenate(
-        [np.partition(scores(part, bank), -nearest)[:, -nearest:].mean(axis=1) for part in parts]
     )
 
 

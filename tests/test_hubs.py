@@ -8,11 +8,12 @@ import tiny_study
 from click.testing import CliRunner
 from dvc.utils.serialize import modify_yaml
 
-from benchmarks.hubs import NEIGHBOURS, corrected_ranks, hubness, main
+from benchmarks.hubs import NEIGHBOURS, corrected_ranks, main
 from pipeline_lib.contract.tables import write_captions, write_pairs
 from pipeline_lib.evaluation.retrieval.pools import ranked_pool
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings
+from pipeline_lib.evaluation.words.ranks import neighbourhood_density
 from stages.train import main as train
 
 RNG = np.random.default_rng(5)
@@ -50,7 +51,7 @@ def test_ranks_are_those_of_a_plain_loop(pool):
         for c in range(30)
     ]
     of_images = [1 + sum(score[i, owner != i] >= max(score[i, owner == i])) for i in range(15)]
-    found = corrected_ranks(pool, captions, photos, SCORES["cosine"])
+    found = corrected_ranks(pool, captions, photos)
     assert [side.tolist() for side in found] == [of_images, of_captions]
     assert found[1].tolist() != pool.ranks.text_to_image.tolist(), "the correction changes ranks"
 
@@ -58,7 +59,7 @@ def test_ranks_are_those_of_a_plain_loop(pool):
 def test_a_bank_of_fewer_than_ten_is_taken_whole():
     vectors, bank = unit(3), unit(4)
     np.testing.assert_allclose(
-        hubness(vectors, bank, SCORES["cosine"]), (vectors @ bank.T).mean(axis=1), rtol=1e-5
+        neighbourhood_density(vectors, bank, NEIGHBOURS), (vectors @ bank.T).mean(axis=1), rtol=1e-5
     )
 
 
@@ -74,7 +75,7 @@ def test_a_photo_that_is_near_to_all_captions_loses_its_place():
     pool = ranked_pool(vectors, rows, SCORES["cosine"])
     assert pool.ranks.text_to_image.tolist() == [2, 1]
     near_hub = np.repeat(hub, NEIGHBOURS, axis=0)
-    assert corrected_ranks(pool, near_hub, own, SCORES["cosine"])[1].tolist()[0] == 1
+    assert corrected_ranks(pool, near_hub, own)[1].tolist()[0] == 1
 
 
 @pytest.fixture
