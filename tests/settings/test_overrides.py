@@ -78,6 +78,19 @@ def test_what_the_documents_show_is_accepted_and_has_that_layout(params):
     assert list(_changed_lines(before, path.read_text(encoding="utf-8"))) == []
 
 
+def test_the_row_that_the_documents_add_has_one_key_apart_from_its_baseline(params):
+    path = params(".")
+    add_shown_parameters(path)
+    settings = load_settings(path)
+    compared = settings.comparisons["margin"]
+    assert compared.recipes == ["mine_margin"]
+    row, baseline = (
+        settings.recipe(name).model_dump() for name in (*compared.recipes, compared.baseline)
+    )
+    assert [key for key in row if row[key] != baseline[key]] == ["margin"]
+    assert len(row["seeds"]) > 1  # else it is not tested
+
+
 def _read(text):
     return YAML(typ="safe").load(text)  # YAML 1.2, as the pipeline and DVC read it
 
