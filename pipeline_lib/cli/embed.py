@@ -6,6 +6,7 @@ import click
 
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.search.names import printable
 
 
@@ -28,6 +29,8 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
     from pipeline_lib.export.vectors import embed_folder, embed_table
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
 
+    if language and source.is_dir():
+        raise ContractError("--language: expected with a table of sentences, found with photos")
     embedder = Embedder.load(model)
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)

@@ -60,6 +60,8 @@ def search(
     parts = [*signed(query)]
     if not parts and not images:
         raise ContractError('QUERY: expected words or --image, found none: try "a dog"')
+    if language and not parts:
+        raise ContractError("--language: expected with words, found with photos alone")
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
     from pipeline_lib.search.index import default_index, update_index
     from pipeline_lib.search.searcher import QueryEmbedder, Searcher

@@ -142,6 +142,8 @@ def _export(
             for node in program.model.graph.all_nodes():
                 node.metadata_props.clear()  # lines of code, with paths of this machine
             program.save(path, external_data=False)
+    except (OSError, MemoryError):  # the machine's fault, not the module's
+        raise
     except Exception as error:  # the exporter raises what its passes raise
         reason = str(error).strip().partition("\n")[0]
         raise ContractError(f"{part}: expected a module that ONNX can hold; {reason}") from error

@@ -52,13 +52,10 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
         output: Parquet to publish.
 
     Raises:
-        ContractError: If a column or a language is missing, or rows have no word; nothing is
-            published then.
+        ContractError: If a column or a language is missing, or rows have no word, or the output is
+            another file; nothing is published then.
     """
-    if output.exists() and output.samefile(table):
-        raise ContractError(
-            f"{output}: expected another file than the table, which it would replace"
-        )
+    _check_output(output)
     if language and language not in embedder.languages:
         raise ContractError(f"--language: {_other_language(embedder, language)}")
     problems = _Problems()
@@ -89,8 +86,10 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
         out, by path. Where a path is no UTF-8, a question mark stands for each such byte.
 
     Raises:
-        ContractError: If there is no photo, or none that can be read; nothing is published then.
+        ContractError: If there is no photo, or none that can be read, or the output is another
+            file; nothing is published then.
     """
+    _check_output(output)
     folder = folder.resolve()
     paths, unreadable, count = photo_paths(folder), {}, 0
     if not paths:
@@ -115,6 +114,19 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
         if not count:
             raise_problems(f"{folder}: expected photos, found none to read", listed(unreadable))
     return count, unreadable
+
+
+def _check_output(output: Path) -> None:
+    """Raise :class:`ContractError` where something lies that is no table of vectors."""
+    try:
+        vectors = "vector" in pq.read_schema(output).names if output.is_file() else False
+    except pa.ArrowException:
+        vectors = False
+    if output.exists() and not vectors:
+        raise ContractError(
+            f"{output}: expected a new file, or one of vectors, which is replaced; found another "
+            "one. Name a new file, or delete this one"
+        )
 
 
 def parts(table: Path) -> Iterator[pa.Table]:

@@ -15,7 +15,8 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.publishing import file_sha256, publish, tree_sha256
+from pipeline_lib.publishing import file_sha256, publish
+from pipeline_lib.search.index import model_digest
 from pipeline_lib.search.searcher import top
 
 _MADE_OF = "made-of.txt"
@@ -88,7 +89,7 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
         )
     places = json.dumps([os.fsdecode(place.resolve()) for place in (model, table)])
     name = f"captions-{hashlib.sha256(places.encode()).hexdigest()[:32]}"
-    made_of = f"{tree_sha256(model)} {file_sha256(table)}"
+    made_of = f"{model_digest(model)} {file_sha256(table)}"
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from pipeline_lib.contract.digests import SUMS
 from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
@@ -30,6 +31,9 @@ _NO_PHOTO = f"expected photos ({', '.join(SUFFIXES)}), found none"
 
 _AT_ONCE = 1024
 """Photos that are embedded before the next ones are looked at."""
+
+_FOLDER = b"folder"
+"""Key of the folder that an index is of."""
 
 _KEPT_EVERY = 60
 """Seconds, at least, between two writes of the index while photos are embedded."""
@@ -74,8 +78,14 @@ def default_index(model: Path, photos: Path) -> Path:
             "expected a home folder to keep the index in, found none. Set HOME, or name a file "
             "with --index"
         ) from error
-    key = json.dumps([os.fsdecode(photos.resolve()), tree_sha256(model)])
+    key = json.dumps([os.fsdecode(photos.resolve()), model_digest(model)])
     return cache / "polyview" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
+
+
+def model_digest(model: Path) -> str:
+    """Return what tells a model from others, whatever else lies in its folder."""
+    sums = model / SUMS
+    return file_sha256(sums) if sums.is_file() else tree_sha256(model)
 
 
 def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> PhotoIndex:
@@ -94,17 +104,18 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
 
     Raises:
         ContractError: If the folder has no photo (a drive that is not mounted has none: what was
-            indexed stays in the file), or none that can be read.
+            indexed stays in the file), or none that can be read; or if the file is something else,
+            or the index of another folder that is still there.
     """
     photos = photos.resolve()
-    dim, digest = embedder.model.architecture.embed_dim, tree_sha256(model)
+    schema = _schema(embedder.model.architecture.embed_dim, model_digest(model), photos)
     with _only_one(file):
-        known = read_rows(file, dim, digest)
+        known = read_rows(file, schema)
         found, unlisted = _look(photos)
         rows = known.copy()
         changed = [path for path, stat in found.items() if not _is_current(known.get(path), stat)]
         of_content = {row[2]: row for row in known.values() if not row[3]}
-        write = partial(write_rows, rows, dim, digest, file)
+        write = partial(write_rows, rows, schema, file)
         try:
             _add(rows, _embedded(embedder, photos, changed, found, of_content), write)
             for path in known.keys() - found.keys():
@@ -113,7 +124,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
         finally:
             if _written(rows) != _written(known):
                 write()
-    return _index(photos, {path: rows[path] for path in found}, dim)
+    return _index(photos, {path: rows[path] for path in found}, schema)
 
 
 _Row = tuple[int, int, str, str, np.ndarray | None]
@@ -274,18 +285,19 @@ def _content(path: Path, folder: Path) -> tuple[str, str]:
         return "", error.strerror
 
 
-def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
+def _index(folder: Path, rows: _Rows, schema: pa.Schema) -> PhotoIndex:
     readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
     unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
     if not readable:
         raise_problems(f"{folder}: {_NO_PHOTO} to read", listed(unreadable))
-    vectors = np.empty((len(readable), dim), np.float32)
+    vectors = np.empty((len(readable), _dim(schema)), np.float32)
     for number, row in enumerate(readable.values()):
         vectors[number] = row[4]
     return PhotoIndex(folder, [*readable], vectors, unreadable)
 
 
-def _schema(dim: int, digest: str) -> pa.Schema:
+def _schema(dim: int, digest: str, folder: Path) -> pa.Schema:
+    """Return the schema of an index of vectors ``[dim]`` by the model of a digest."""
     columns = {
         "path": pa.binary(),  # a name need not be UTF-8
         "size": pa.int64(),
@@ -294,21 +306,55 @@ def _schema(dim: int, digest: str) -> pa.Schema:
         "problem": pa.string(),
         "vector": pa.list_(pa.float32(), dim),
     }
-    return pa.schema(columns, {"model": digest})
+    return pa.schema(columns, {"model": digest, _FOLDER: os.fsencode(folder)})
 
 
-def read_rows(file: Path, dim: int, digest: str) -> _Rows:
+def _dim(schema: pa.Schema) -> int:
+    return schema.field("vector").type.list_size
+
+
+def read_rows(file: Path, schema: pa.Schema) -> _Rows:
     """Return the rows of an index; none if it is of another model, damaged, or not there.
 
+    Of a folder that was moved, they are known by their content alone.
+
     Raises:
-        ContractError: If the file is no index, but something else, which nobody wants replaced.
+        ContractError: If the file is no index of this folder, but something else, which nobody
+            wants replaced.
     """
-    schema = _schema(dim, digest)
+    table = _table(file, schema.names)
+    if table is None:
+        return {}
+    found = table.schema.metadata or {}
+    if not table.schema.equals(schema) or {**found, _FOLDER: schema.metadata[_FOLDER]} != (
+        schema.metadata
+    ):
+        return {}
+    moved = _check_folder(file, found.get(_FOLDER, b""), schema.metadata[_FOLDER])
+    present = table["vector"].is_valid().to_numpy()
+    vectors = np.full((len(table), _dim(schema)), np.nan, np.float32)
+    flat = table["vector"].drop_null().combine_chunks()
+    if present.any():
+        vectors[present] = flat.flatten().to_numpy().reshape(len(flat), -1)
+    if not _is_complete(table, vectors):
+        return {}
+    columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
+    if moved:  # of the same path, size and time, a photo may be another one
+        columns[0] = [-1] * len(table)
+    paths = map(os.fsdecode, table["path"].to_pylist())
+    filled = (vector if there else None for vector, there in zip(vectors, present, strict=True))
+    return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
+
+
+def _table(file: Path, names: list[str]) -> pa.Table | None:
+    """Return the columns of an index, none if it is damaged or not there."""
+    if file.exists() and not file.is_file():
+        raise _no_index(file)
     try:
         table = pq.read_table(file, page_checksum_verification=True)
-        names = table.schema.names
+        found = table.schema.names
     except FileNotFoundError:
-        return {}
+        return None
     except UnicodeDecodeError:
         raise _no_index(file) from None
     except (OSError, pa.ArrowException) as error:
@@ -316,22 +362,21 @@ def read_rows(file: Path, dim: int, digest: str) -> _Rows:
             raise  # the machine's fault: a damaged file has no number
         if file.stat().st_size and not _begins_as_parquet(file):
             raise _no_index(file) from None
-        return {}
-    if names != schema.names:
+        return None
+    if found != names:
         raise _no_index(file)
-    if not table.schema.equals(schema) or (table.schema.metadata or {}) != schema.metadata:
-        return {}
-    present = table["vector"].is_valid().to_numpy()
-    vectors = np.full((len(table), dim), np.nan, np.float32)
-    flat = table["vector"].drop_null().combine_chunks()
-    if present.any():
-        vectors[present] = flat.flatten().to_numpy().reshape(-1, dim)
-    if not _is_complete(table, vectors):
-        return {}
-    columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
-    paths = map(os.fsdecode, table["path"].to_pylist())
-    filled = (vector if there else None for vector, there in zip(vectors, present, strict=True))
-    return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
+    return table
+
+
+def _check_folder(file: Path, indexed: bytes, folder: bytes) -> bool:
+    """Return whether the folder of an index was moved; raise where it is another one."""
+    if indexed and indexed != folder and os.path.isdir(indexed):
+        raise ContractError(
+            f"{file}: expected the index of {printable(os.fsdecode(folder))}, found that of "
+            f"{printable(os.fsdecode(indexed))}, which it would replace. Name another one with "
+            "--index, or delete it"
+        )
+    return indexed != folder
 
 
 def _is_complete(table: pa.Table, vectors: np.ndarray) -> bool:
@@ -354,12 +399,8 @@ def _no_index(file: Path) -> ContractError:
     )
 
 
-def write_rows(rows: _Rows, dim: int, digest: str, file: Path) -> None:
-    """Publish the rows of an index of vectors ``[dim]`` by the model of a digest.
-
-    Those of photos that could not be read (without a SHA-256) are left out.
-    """
-    schema = _schema(dim, digest)
+def write_rows(rows: _Rows, schema: pa.Schema, file: Path) -> None:
+    """Publish the rows of an index, without those of photos that could not be read (no SHA-256)."""
     kept = [(os.fsencode(path), *row) for path, row in sorted(rows.items()) if row[2]]
     table = pa.Table.from_pandas(
         pd.DataFrame(kept, columns=schema.names), schema, preserve_index=False

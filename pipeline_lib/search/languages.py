@@ -23,7 +23,8 @@ class LanguageDetector:
     """Finds a query's language by its letters (py3langid) and by the words that the model knows.
 
     Queries are short: "Hand" is English, German and Dutch. Of the model's languages the one is
-    taken whose probability, times that of its unknown words, is highest.
+    taken whose probability, times that of its unknown words, is highest. Languages that the
+    identifier does not have, as all codes of three letters, share what it gives to no other.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -42,14 +43,16 @@ class LanguageDetector:
         """
         probabilities = dict(self._identifier.rank(text))
         unknown = {each: self._unknown_share(text, each) for each in self.embedder.languages}
+        here = sum(probabilities.get(each, 0) for each in unknown)
         scores = {
-            each: math.log(max(probabilities.get(each, 0), _FLOOR)) - _UNKNOWN * share
+            each: math.log(max(probabilities.get(each, 1 - here), _FLOOR)) - _UNKNOWN * share
             for each, share in unknown.items()
         }
         best = max(scores, key=scores.get)
-        here = sum(probabilities.get(each, 0) for each in unknown)
-        if here < 0.5 and unknown[best] > 0.5:
-            likely = max(probabilities, key=probabilities.get)
+        likely = max(probabilities, key=probabilities.get)
+        # Of a few letters it is sure of nothing: "old bicycle" is English by .19, its most likely.
+        elsewhere = probabilities.keys() >= unknown.keys() and likely not in unknown
+        if elsewhere and here < 0.5 and unknown[best] > 0.5:
             raise LanguageError(
                 f"expected one of the model's languages ({', '.join(unknown)}), found {text!r}, "
                 f"which looks like {likely}"

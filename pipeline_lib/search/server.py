@@ -200,6 +200,8 @@ class _Pages:
         self.searcher, self.captions = searcher, captions
         # Tokenisers and runtimes serve one thread: queries wait for queries, photos for photos.
         self.for_words, self.for_photos = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+        # A photo of the most pixels takes a gigabyte while it is made smaller: two at once.
+        self.for_sending = ThreadPoolExecutor(2)
         self.uploads: OrderedDict[str, Term] = OrderedDict()
         names = "\0".join(map(printable, searcher.index.paths))
         self.index = hashlib.sha256(names.encode()).hexdigest()[:16]
@@ -255,7 +257,8 @@ class _Pages:
             raise HTTPException(404) from error
         # Large ones are looked at one by one, and a thousand of them fill half a gigabyte.
         make = self.jpeg if size == "small" else self._jpeg
-        jpeg = await run_in_threadpool(make, path, changed, SIZES[size])
+        loop = asyncio.get_running_loop()
+        jpeg = await loop.run_in_executor(self.for_sending, make, path, changed, SIZES[size])
         return Response(jpeg, media_type="image/jpeg", headers={"cache-control": "no-cache"})
 
     async def why(self, request: Request) -> Response:

@@ -217,13 +217,30 @@ def test_no_damage_of_a_table_is_a_fault_of_ours(tmp_path, name):
     assert 0 < refused < 300
 
 
-def test_a_table_is_not_replaced_by_its_vectors(colours, tmp_path):
-    table = write(tmp_path / "t.tsv")
-    before = table.read_bytes()
-    given = ["embed", str(colours / "model"), str(table), str(table)]
-    result = CliRunner().invoke(main, given)
-    assert (result.exit_code, table.read_bytes()) == (2, before)
-    assert "t.tsv: expected another file than the table" in result.output
+@pytest.mark.parametrize("source", ["t.tsv", "photos"])
+@pytest.mark.parametrize("output", ["t.tsv", "other.parquet", "photos/red.png"])
+def test_only_vectors_are_replaced(colours, tmp_path, source, output):
+    write(tmp_path / "t.tsv")
+    write(tmp_path / "other.parquet")
+    shutil.copytree(colours / "photos", tmp_path / "photos")
+    before = (tmp_path / output).read_bytes()
+    given = [str(each) for each in (colours / "model", tmp_path / source, tmp_path / output)]
+    result = CliRunner().invoke(main, ["embed", *given])
+    assert (result.exit_code, (tmp_path / output).read_bytes()) == (2, before)
+    assert f"{output}: expected a new file, or one of vectors, which is replaced" in result.output
+
+
+def test_vectors_are_replaced_by_new_ones(embed, colours, tmp_path):
+    embed(write(tmp_path / "t.tsv"))
+    result, output = embed(colours / "photos")
+    assert result.exit_code == 0, result.output
+    assert pq.read_schema(output).names == ["path", "vector"]
+
+
+def test_photos_are_in_no_language(embed, colours):
+    result, output = embed(colours / "photos", "--language", "en")
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert "--language: expected with a table of sentences, found with photos" in result.output
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv"])

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import stat
 import threading
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tiny_photos import COLOURS
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.publishing import file_sha256
 from pipeline_lib.search.index import default_index, photo_paths, update_index, write_rows
 
 
@@ -157,7 +159,9 @@ def test_a_photo_that_was_not_read_is_tried_again_though_size_and_time_stay(
 
 def test_a_photo_that_no_right_lets_read_is_tried_again(update, photos, monkeypatch):
     def refused(path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        if path.suffix == ".png":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return file_sha256(path)
 
     Image.new("RGB", (9, 9), "black").save(photos / "black.png")
     with monkeypatch.context() as patched:
@@ -421,6 +425,47 @@ def test_a_file_that_is_no_index_is_left_as_it_is(update, tmp_path, other):
     with pytest.raises(ContractError, match=r"index\.parquet: expected an index of photos, found"):
         update()
     assert file.read_bytes() == before
+
+
+def test_what_is_no_file_is_left_as_it_is(update, tmp_path):
+    """As root, /dev/null would be a file afterwards."""
+    os.mkfifo(tmp_path / "index.parquet")
+    with pytest.raises(ContractError, match=r"index\.parquet: expected an index of photos, found"):
+        update()
+    assert stat.S_ISFIFO(os.stat(tmp_path / "index.parquet").st_mode)
+
+
+def test_the_index_of_another_folder_is_not_replaced(update, photos, tmp_path):
+    update()
+    other = shutil.copytree(photos, tmp_path / "other")
+    with pytest.raises(ContractError, match=r"index of \S+other, found that of \S+photos, which"):
+        update(other)
+    assert update()[1] == []
+
+
+def test_photos_of_a_folder_that_was_moved_are_known_by_their_content_alone(
+    update, photos, tmp_path
+):
+    """Unpacked from an archive, other photos may have the same name, size and time."""
+    for colour, name in (("black", "a.ppm"), ("grey", "b.ppm")):
+        Image.new("RGB", (9, 9), colour).save(photos / name)
+        os.utime(photos / name, ns=(1, 1))
+    before, _ = update()
+    moved = photos.rename(tmp_path / "moved")
+    os.rename(moved / "a.ppm", moved / "c.ppm")
+    os.rename(moved / "b.ppm", moved / "a.ppm")
+    index, embedded = update(moved)
+    assert embedded == []
+    np.testing.assert_array_equal(vector(index, "a.ppm"), vector(before, "b.ppm"))
+    np.testing.assert_array_equal(vector(index, "c.ppm"), vector(before, "a.ppm"))
+    assert update(moved)[1] == []
+
+
+def test_what_else_lies_beside_a_model_makes_no_other_model_of_it(colours, photos, tmp_path):
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    before = default_index(model, photos)
+    (model / "notes.txt").write_text("of mine")
+    assert default_index(model, photos) == before
 
 
 def test_without_a_home_it_says_where_the_index_may_lie(colours, photos, monkeypatch):

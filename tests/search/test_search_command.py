@@ -93,6 +93,7 @@ def test_the_index_lies_in_the_cache_or_where_it_is_named(search, tmp_path):
         (("red", "+", "-", "blue"), "expected words before '-'"),
         (("red", "--language", "fr"), "expected one of de, en; found 'fr'"),
         (("koira juoksee metsässä",), "looks like fi. If it is one of them, name it: --language"),
+        (("--image", "TMP/broken.jpg", "--language", "en"), "expected with words, found with"),
         (("red", "-k", "0"), "0 is not in the range"),
         (("--image", "missing.jpg"), "File 'missing.jpg' does not exist"),
         (("--image", "TMP/broken.jpg"), "broken.jpg: expected an image"),

@@ -1,5 +1,7 @@
 """Queries: exact scores, terms, languages."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import tiny
@@ -11,6 +13,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.search.index import PhotoIndex, update_index
+from pipeline_lib.search.languages import LanguageDetector
 from pipeline_lib.search.searcher import Searcher, Term, top
 
 
@@ -121,6 +124,29 @@ def test_a_language_that_is_named_is_not_detected(searcher):
 def test_a_language_that_the_model_lacks_is_said(searcher, text):
     with pytest.raises(ContractError, match=r"languages \(de, en\), found .* looks like [a-z]+"):
         searcher.words(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("old bicycle", "en"), ("a laptop on desk", "en"), ("alte Kirche", "de")],
+)
+def test_words_that_look_like_a_language_of_the_model_are_a_guess_however_unsure(
+    searcher, text, language
+):
+    """py3langid divides what it gives between a hundred languages: the likeliest has .1 to .2."""
+    term = searcher.words(text)
+    assert (term.language, term.guessed) == (language, True)
+
+
+def test_codes_that_the_identifier_lacks_are_told_by_known_words():
+    known = {"eng": {"the", "dog"}, "deu": {"der", "hund"}}
+    embedder = SimpleNamespace(
+        languages=[*known],
+        words=lambda text, language: {word: word in known[language] for word in text.split()},
+    )
+    detector = LanguageDetector(embedder)
+    assert detector.detect("the dog is running on the beach") == "eng"
+    assert detector.detect("der hund rennt am strand entlang") == "deu"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n", "-", "\U0001f436"])
