@@ -1,14 +1,17 @@
 """The model card of an exported model: what it is, what it learnt from, how well it does."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES
+from pipeline_lib.export.sources import sources_of
 from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder, study_folder
 from pipeline_lib.models.similarity import EUCLIDEAN_FLOOR, ORDER_FLOOR
+from pipeline_lib.settings.images import Extractor
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
 
@@ -95,12 +98,13 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         oov=OOV[vocabulary.oov].format(**rule), **rule,
     )  # fmt: skip
     architecture = embedder.model.architecture
-    dataset = learnt.get("dataset", extractor.dataset)
+    pairs, place = learnt.get("pairs", "?"), model.resolve()
+    sources = sources_of(study_folder(model), place.parent.name, pairs)
     parts = [
         # Quoted, as JSON does: to YAML 1.1, which hubs read, a bare no is false.
         f"---\nlibrary_name: {form}\nlanguage: {json.dumps(languages)}\n"
         "tags: [image-text-retrieval, multilingual, polyview]\n---",
-        f"# {model.resolve().parent.name}, {model.resolve().name}",
+        f"# {place.parent.name}, {place.name}",
         f"Sentences and photos in one space of {architecture.embed_dim} numbers, by Polyview: "
         f"text encoder `{architecture.text_encoder}`, image head `{architecture.image_head}`, "
         f"backbone `{extractor.backbone}`, similarity `{architecture.similarity}`. "
@@ -108,10 +112,10 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"{_SIMILARITIES[architecture.similarity]}. Higher is closer.",
         f"## Use\n\n{use}",
         f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
-        f"## Data\n\nCaptions and photos of `{dataset}` (pair set `{learnt.get('pairs', '?')}`).",
+        f"## Data\n\n{_data(sources, pairs, learnt.get('dataset', extractor.dataset))}",
         f"## Metrics\n\n{_metrics(model)}",
-        f"## Licences\n\n- Data: {DATA_LICENCES.get(dataset, _UNKNOWN)}."
-        f"\n- Backbone: {_of_backbone(extractor.backbone)}.\n- Polyview: Apache-2.0.",
+        f"## Licences\n\n{_licences(sources)}\n- Backbone: {_of_backbone(extractor)}."
+        "\n- Polyview: Apache-2.0.",
         "## Limits\n\nWords that the training captions did not have are unknown. The model has "
         "seen photos and captions of its data only: what they lack, or show with a bias, it does "
         "too. Scores compare photos for one query; they are no probabilities.",
@@ -121,8 +125,25 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _of_backbone(name: str) -> str:
-    known = (text for start, text in BACKBONE_LICENCES.items() if name.startswith(start))
+def _data(sources: Sequence[str], pairs: str, dataset: str) -> str:
+    """Say what was learnt (see :func:`sources_of`), and on which data set the recipe is tested."""
+    learnt = ", ".join(f"`{source}`" for source in sources)
+    where = f": {learnt}" if learnt else ", of a study that does not lie here as it was then"
+    return f"Learnt from the pair set `{pairs}`{where}. The recipe is tested on `{dataset}`."
+
+
+def _licences(sources: Sequence[str]) -> str:
+    if not sources:
+        return f"- Data: {_UNKNOWN}."
+    known = {source: DATA_LICENCES.get(source, _UNKNOWN) for source in sources}
+    return "\n".join(f"- Data `{source}`: {text}." for source, text in known.items())
+
+
+def _of_backbone(extractor: Extractor) -> str:
+    if Path(extractor.weights).suffix:  # a file, whatever network it is of
+        return _UNKNOWN
+    starts = BACKBONE_LICENCES.items()
+    known = (text for start, text in starts if extractor.backbone.startswith(start))
     return next(known, _UNKNOWN)
 
 

@@ -14,6 +14,8 @@ _COCO = (
     "those of their authors; the photos are by users of Flickr"
 )
 
+_WORLD = "drawn and worded by Polyview: Apache-2.0"
+
 _MULTI30K = (
     "captions of the repository multi30k/dataset and photos of Flickr30k: provided, says its "
     "README, for non-commercial research and teaching alone, the photos under Flickr's terms and "
@@ -21,12 +23,15 @@ _MULTI30K = (
 )
 
 DATA_LICENCES = {
-    "world": "drawn and worded by Polyview: Apache-2.0",
+    "world": _WORLD,
+    "world_sketch": _WORLD,
+    "world_parallel": _WORLD,
     "flickr8k": "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; "
     "captions in other languages than English have authors of their own. Polyview knows no licence "
     "that covers all of it: ask each source, before you pass this model on or sell what it does",
     "multi30k": _MULTI30K,
     "multi30k_calixto": _MULTI30K,
+    "multi30k_four": _MULTI30K,
     "coco": _COCO,
     "coco_stair": _COCO,
     "coco_shared": _COCO,

@@ -1,5 +1,6 @@
 """``polyview export``: what other tools load equals the model; what cannot be exported is said."""
 
+import errno
 import json
 import shutil
 import subprocess
@@ -12,10 +13,13 @@ import tiny_photos
 import torch
 import yaml
 from click.testing import CliRunner
+from graph import ROOT
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import write_card
+from pipeline_lib.export.licences import DATA_LICENCES
+from pipeline_lib.export.sources import sources_of
 from pipeline_lib.export.token_ids import id_rule
 from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.networks import feature_dim
@@ -23,6 +27,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.settings.study import load_settings
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 SENTENCES = {
@@ -309,12 +314,16 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
     seed = tmp_path / "data/models/kadar_en/seed-1"
     seed.parent.mkdir(parents=True)
     seed.symlink_to(colours / "model")
+    for file in ("params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / file, tmp_path)
     write_card(seed, "onnx", tmp_path, "mine")
     assert "None were found" in (tmp_path / "README.md").read_text()
     seed.unlink()
     embedder = Embedder.load(colours / "model")
     embedder.model.save(
-        seed, embedder.preprocessing, {"paper": "kadar2019", "dataset": "world", "pairs": "six"}
+        seed,
+        embedder.preprocessing,
+        {"paper": "kadar2019", "dataset": "world", "pairs": "world_six"},
     )
     recalls = {"n_queries": 7, "n_candidates": 5}
     recalls |= {"r1": 9.125, "r1_interval": [7.0, 11.4], "r5": 28.6, "r5_interval": [25.1, 32.5]}
@@ -335,7 +344,8 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
     }
     assert "| en | text to photo | 7 | 5 | 9.1 (7.0 to 11.4) | 28.6 (25.1 to 32.5)" in text
     for part in (
-        "`world` (pair set `six`)",
+        "Learnt from the pair set `world_six`: `world`. The recipe is tested on `world`.",
+        "- Data `world`: drawn and worded by Polyview: Apache-2.0.",
         "Apache-2.0",
         "EfficientNet-Lite",
         "Kádár",
@@ -349,6 +359,56 @@ def test_the_card_claims_no_licence_of_data_of_ones_own(colours, tmp_path):
     embedder.model.save(tmp_path / "model", embedder.preprocessing, {"dataset": "world_news"})
     write_card(tmp_path / "model", "onnx", tmp_path, "mine")
     assert "- Data: not known to Polyview" in (tmp_path / "README.md").read_text()
+
+
+def test_the_card_claims_no_licence_of_weights_of_ones_own(colours, tmp_path):
+    embedder = Embedder.load(colours / "model")
+    extractor = embedder.preprocessing.extractor.model_copy(
+        update={"backbone": "resnet50", "weights": "weights/mine-0123abcd.pth"}
+    )
+    preprocessing = embedder.preprocessing.model_copy(update={"extractor": extractor})
+    embedder.model.save(tmp_path / "model", preprocessing, {})
+    write_card(tmp_path / "model", "onnx", tmp_path, "mine")
+    assert "- Backbone: not known to Polyview" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("study", "recipe", "expected"),
+    [
+        (".", "kadar_pseudo", {"world", "world_sketch"}),  # pseudopairs borrow from both
+        (".", "mlmme_machine", {"world", "world_parallel"}),  # the translator's captions
+        ("studies/flickr8k", "polyview", {"flickr8k", "multi30k_four"}),  # photos of text alone
+        ("studies/coco", "kadar_coco", {"coco"}),  # tested on multi30k, which it never reads
+        # By what it continues:
+        ("studies/coco", "kadar_de_coco_pseudo_tuned", {"coco", "multi30k"}),
+    ],
+)
+def test_what_a_model_learnt_from_is_all_that_lies_behind_it(study, recipe, expected):
+    pairs = load_settings(ROOT / study / "params.yaml").recipe(recipe).pairs
+    assert {*sources_of(ROOT / study, recipe, pairs)} == expected
+    assert expected <= DATA_LICENCES.keys()
+    assert sources_of(ROOT / study, recipe, "another") == []
+
+
+def test_word_vectors_from_files_are_named():
+    pairs = load_settings(ROOT / "studies/multi30k/params.yaml").recipe("embn_de").pairs
+    found = sources_of(ROOT / "studies/multi30k", "embn_de", pairs)
+    assert "data/raw/word_vectors/fasttext/cc.de.300.vec" in found
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), MemoryError()])
+def test_a_failure_of_the_machine_is_no_fault_of_the_module(colours, tmp_path, monkeypatch, error):
+    pytest.importorskip("onnxruntime", reason="the group export is not installed")
+
+    def fails(*given, **named):
+        raise error
+
+    monkeypatch.setattr(torch.onnx, "export", fails)
+    words = ["export", str(colours / "model"), str(tmp_path / "x"), "--to", "onnx"]
+    result = CliRunner().invoke(main, words)
+    assert "expected a module that ONNX can hold" not in result.output
+    assert result.exit_code != 0
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("form", ["onnx", "sentence-transformers"])

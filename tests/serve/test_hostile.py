@@ -96,8 +96,8 @@ HOSTILE = {
     },
     **{f"path {path}": request(path=path) for path in PATHS},
     **{f"method {method}": request(method) for method in METHODS},
-    **{f"query {body[:40]}": request("POST", "/search", body) for body in BODIES},
-    **{f"languages {body[:40]}": request("POST", "/languages", body) for body in BODIES[:10]},
+    **{f"query {n} {b[:40]}": request("POST", "/search", b) for n, b in enumerate(BODIES)},
+    **{f"languages {b[:40]}": request("POST", "/languages", b) for b in BODIES[:10]},
     "languages, too long": request("POST", "/languages", WORDS.ljust(MAX_QUERY + 1)),
     **{
         f"form {kind}": request("POST", "/search", QUERY, kind=kind)
