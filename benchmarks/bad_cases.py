@@ -53,7 +53,7 @@ from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.publishing import publish
 from pipeline_lib.search.captions import kept_vectors
-from pipeline_lib.search.index import read_rows, write_rows
+from pipeline_lib.search.index import index_schema, read_rows, write_rows
 from pipeline_lib.settings.architecture import architecture_form
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.engines import Engine
@@ -545,6 +545,8 @@ BIG = Features(
 NOISE = [random.Random(n).randbytes(200).hex() for n in range(2500)]
 """Text that no form of file makes smaller."""
 
+INDEX = index_schema(4, "", Path("photos"))
+
 MANY_ROWS = pd.DataFrame(
     {"image_id": [f"d:{n}" for n in range(2500)], "dataset": "d", "split": "train",
      "path": NOISE}
@@ -589,7 +591,7 @@ def _write_index(path: Path, count: int = 2500) -> None:
     rows = {
         f"{n}.jpg": (n, n, text, "", np.ones(4, np.float32)) for n, text in enumerate(NOISE[:count])
     }
-    write_rows(rows, 4, "", path)
+    write_rows(rows, INDEX, path)
 
 
 def _write_learnt_captions(path: Path) -> None:
@@ -823,7 +825,7 @@ def _index_file() -> list[bytes]:
 def _read_index(content: bytes, folder: Path) -> None:
     """Read an index of these bytes, of which no changed vector may pass."""
     (folder / "x").write_bytes(content)
-    rows = read_rows(folder / "x", 4, "")
+    rows = read_rows(folder / "x", INDEX)
     if any(row[4] is None or list(row[4]) != [1, 1, 1, 1] for row in rows.values()):
         raise AssertionError("a changed vector")
 

@@ -108,7 +108,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
             or the index of another folder that is still there.
     """
     photos = photos.resolve()
-    schema = _schema(embedder.model.architecture.embed_dim, model_digest(model), photos)
+    schema = index_schema(embedder.model.architecture.embed_dim, model_digest(model), photos)
     with _only_one(file):
         known = read_rows(file, schema)
         found, unlisted = _look(photos)
@@ -296,7 +296,7 @@ def _index(folder: Path, rows: _Rows, schema: pa.Schema) -> PhotoIndex:
     return PhotoIndex(folder, [*readable], vectors, unreadable)
 
 
-def _schema(dim: int, digest: str, folder: Path) -> pa.Schema:
+def index_schema(dim: int, digest: str, folder: Path) -> pa.Schema:
     """Return the schema of an index of vectors ``[dim]`` by the model of a digest."""
     columns = {
         "path": pa.binary(),  # a name need not be UTF-8
