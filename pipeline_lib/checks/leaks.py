@@ -32,8 +32,8 @@ def leaks(
     for name, recipe in recipes.items():
         own = data.get(recipe.dataset)
         forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)} if own else {}
-        for teacher, said in _builds_upon(settings, recipes, name).items() if own else ():
-            for pairs, splits in _pair_sets(settings, recipes[teacher]):
+        for teacher, said in builds_upon(settings, recipes, name).items() if own else ():
+            for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
                 where, dataset = f"recipes.{name}: {said} {pairs}", recipe.dataset
                 found = {split: shown[pairs][split] for split in splits}
                 if shared := _shared(found, forbidden):
@@ -102,7 +102,7 @@ def _in_two_splits(
             )
 
 
-def _builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -> dict[str, str]:
+def builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -> dict[str, str]:
     """Return the recipe, and those whose models it learns by, with a clause that says how."""
     found, waiting = {name: "it learns from"}, [name]
     while waiting:
@@ -118,7 +118,7 @@ def _builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -
     return found
 
 
-def _pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[str, ...]]]:
+def learnt_pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the pair sets that a recipe and its word vectors learn from, and which splits."""
     for pairs in settings.pair_sets(recipe.pairs):
         yield pairs, (TRAIN, VAL)

@@ -1,10 +1,11 @@
 """What a model of a study learnt from, by the study's settings: data sets and files of vectors."""
 
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
+from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
 from pipeline_lib.checks.shown import source_of, translators_of
-from pipeline_lib.settings.entries import PAIRS, entry_of
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings
@@ -29,22 +30,19 @@ def sources_of(study: Path, name: str, pairs: str) -> list[str]:
         settings = load_settings(study / PARAMS)
     except SettingsError:
         return []
-    if name not in settings.recipes or settings.recipe(name).pairs != pairs:
+    recipes = {each: settings.recipe(each) for each in settings.recipes}
+    if name not in recipes or recipes[name].pairs != pairs:
         return []
-    return list(dict.fromkeys(_sources(settings, settings.recipe(name))))
+    learnt = (_of_recipe(settings, recipes[each]) for each in builds_upon(settings, recipes, name))
+    return list(dict.fromkeys(chain.from_iterable(learnt)))
 
 
-def _sources(settings: Settings, recipe: Recipe) -> Iterator[str]:
-    vectors = settings.word_vectors.get(recipe.word_vectors)
-    read = recipe.pairs, entry_of(vectors.source, PAIRS) if vectors else ""
-    for pairs in (each for name in read for each in settings.pair_sets(name)):
+def _of_recipe(settings: Settings, recipe: Recipe) -> Iterator[str]:
+    for pairs, _ in learnt_pair_sets(settings, recipe):
         yield from _behind(settings, pairs)
-        if pairs in settings.pseudopairs:
-            yield from _sources(settings, settings.recipe(settings.pseudopairs[pairs].teacher))
+    vectors = settings.word_vectors.get(recipe.word_vectors)
     if isinstance(vectors, VectorFiles):
         yield from (f"{vectors.source}/{file}" for file in vectors.files.values())
-    if recipe.initial in settings.recipes:
-        yield from _sources(settings, settings.recipe(recipe.initial))
 
 
 def _behind(settings: Settings, pairs: str) -> Iterator[str]:

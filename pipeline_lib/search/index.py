@@ -108,7 +108,8 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
             or the index of another folder that is still there.
     """
     photos = photos.resolve()
-    schema = index_schema(embedder.model.architecture.embed_dim, model_digest(model), photos)
+    dim = embedder.model.architecture.embed_dim
+    schema = index_schema(dim, model_digest(model), photos)
     with _only_one(file):
         known = read_rows(file, schema)
         found, unlisted = _look(photos)
@@ -124,7 +125,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
         finally:
             if _written(rows) != _written(known):
                 write()
-    return _index(photos, {path: rows[path] for path in found}, schema)
+    return _index(photos, {path: rows[path] for path in found}, dim)
 
 
 _Row = tuple[int, int, str, str, np.ndarray | None]
@@ -285,12 +286,12 @@ def _content(path: Path, folder: Path) -> tuple[str, str]:
         return "", error.strerror
 
 
-def _index(folder: Path, rows: _Rows, schema: pa.Schema) -> PhotoIndex:
+def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
     readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
     unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
     if not readable:
         raise_problems(f"{folder}: {_NO_PHOTO} to read", listed(unreadable))
-    vectors = np.empty((len(readable), _dim(schema)), np.float32)
+    vectors = np.empty((len(readable), dim), np.float32)
     for number, row in enumerate(readable.values()):
         vectors[number] = row[4]
     return PhotoIndex(folder, [*readable], vectors, unreadable)
@@ -307,10 +308,6 @@ def index_schema(dim: int, digest: str, folder: Path) -> pa.Schema:
         "vector": pa.list_(pa.float32(), dim),
     }
     return pa.schema(columns, {"model": digest, _FOLDER: os.fsencode(folder)})
-
-
-def _dim(schema: pa.Schema) -> int:
-    return schema.field("vector").type.list_size
 
 
 def read_rows(file: Path, schema: pa.Schema) -> _Rows:
@@ -332,10 +329,11 @@ def read_rows(file: Path, schema: pa.Schema) -> _Rows:
         return {}
     moved = _check_folder(file, found.get(_FOLDER, b""), schema.metadata[_FOLDER])
     present = table["vector"].is_valid().to_numpy()
-    vectors = np.full((len(table), _dim(schema)), np.nan, np.float32)
+    dim = schema.field("vector").type.list_size
+    vectors = np.full((len(table), dim), np.nan, np.float32)
     flat = table["vector"].drop_null().combine_chunks()
     if present.any():
-        vectors[present] = flat.flatten().to_numpy().reshape(len(flat), -1)
+        vectors[present] = flat.flatten().to_numpy().reshape(-1, dim)
     if not _is_complete(table, vectors):
         return {}
     columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
