@@ -147,11 +147,20 @@ class Measured:
         found = pool_of(self.hits[recipe], language) if recipe in self.hits else None
         return (language, found) if found else None
 
-    def figure_noise(self, figure: Sequence[str]) -> SeedNoise:
-        """Pool the deviation of seeds in a figure over all recipes that have it."""
-        named = {key[0]: row for key, row in self.cells.items() if key[1:] == tuple(figure)}
-        rows = [named[name] for name in self._first({n for n in named if named[n].seeds > 1})]
-        several = [(row.seeds - 1, row.sd**2) for row in rows]
+    @cached_property
+    def several(self) -> dict[tuple, dict[str, NamedTuple]]:
+        """Every figure of several seeds, by its name without the recipe, and by recipe."""
+        found = defaultdict(dict)
+        for key, row in self.cells.items():
+            if row.seeds > 1:
+                found[key[1:]][key[0]] = row
+        return dict(found)
+
+    def figure_noise(self, figure: Sequence[str], queries: float) -> SeedNoise:
+        """Pool the deviation of seeds in a figure over the recipes that have it of as many."""
+        rows = self.several[tuple(figure)]
+        alike = {name for name, row in rows.items() if tested_alike([row.queries, queries])}
+        several = [(rows[name].seeds - 1, rows[name].sd ** 2) for name in self._first(alike)]
         degrees = sum(each for each, _ in several)
         return SeedNoise(sum(each * sd2 for each, sd2 in several) / degrees, 0.0, int(degrees))
 
@@ -160,7 +169,8 @@ class Measured:
 
         One that does has its seeds: what they deviate by would count again.
         """
-        return sorted(name for name in names if self.recipes[name].initial not in names)
+        initial = {name: recipe.initial for name, recipe in self.recipes.items()}
+        return sorted(name for name in names if initial.get(name) not in names)
 
 
 def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:
@@ -289,7 +299,7 @@ def _test_of_figures(asked: Asked, measured: Measured) -> DifferenceTest:
     a, b = (measured.cells[name, *asked.figure] for name in asked[:2])
     width = 2 * NormalDist().inv_cdf((1 + drawn["confidence"]) / 2)
     spread = np.sqrt(sum(((row.high - row.low) / width) ** 2 for row in (a, b)))
-    noise = measured.figure_noise(asked.figure)
+    noise = measured.figure_noise(asked.figure, a.queries)
     seeds = noise_draws(noise, 1 / a.seeds + 1 / b.seeds, drawn["resamples"], drawn["seed"])
     null = seeds + spread * normal_draws(drawn["resamples"], [drawn["seed"], 3])
     difference = a.value - b.value

@@ -223,7 +223,10 @@ def _hub_table(figures: pd.DataFrame) -> Table | None:
             ("never near %", "unseen", ".1f"),
         )
     ]
-    title = "Hubs: skewness of how often a vector is among the nearest, and the share that never is"
+    title = (
+        "Hubs: skewness of how often a vector is among the nearest by cosine, and the share that "
+        "never is"
+    )
     return _table("hubs", title, ["recipe", "language"], columns, figures)
 
 
@@ -327,15 +330,21 @@ def _greatest(entries: Sequence[tuple[str, str]], cells: Sequence[_Cell | None])
 
 
 def _of_same_photos(scores: Sequence[tuple[int, _Cell]]) -> list[tuple[int, _Cell]]:
-    """Return those that can be compared; none if they are of other words or pairs.
+    """Return those that can be compared: more than half, tested alike; none if there are not.
 
-    One that is of less than half as many as another is of other photos.
+    Others are of other photos, or of other words or pairs, which training captions left unseen.
     """
     tested = np.nan_to_num([cell.queries for _, cell in scores])
-    kept = tested >= tested.max() / 2
-    if not tested_alike(tested[kept]):
-        return []
-    return [entry for entry, keep in zip(scores, kept, strict=True) if keep]
+    groups = (
+        [
+            entry
+            for entry, n in zip(scores, tested, strict=True)
+            if n <= most and tested_alike([n, most])
+        ]
+        for most in tested
+    )
+    alike = max(groups, key=len)
+    return alike if 2 * len(alike) > len(scores) else []
 
 
 def _bin(label: str) -> str:

@@ -1,5 +1,7 @@
 """Intervals of means over seeds: over seeds and photos together."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
@@ -49,26 +51,25 @@ def _within_ranges(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _widened(measured: Measured) -> pd.DataFrame:
-    """Draw bounds apart by the deviation of seeds, pooled over the recipes that have a figure."""
-    table = measured.figures.copy()
-    squares = (table["seeds"] - 1) * table["sd"].fillna(0) ** 2
-    groups = [table[name] for name in FIGURE]
-    degrees = (table["seeds"] - 1).groupby(groups).transform("sum")
-    several = (table["seeds"] > 1) & table["low"].notna()
-    variance = squares.groupby(groups).transform("sum") / degrees.where(degrees > 0)
-    reach = degrees[several].map({n: _reach(n, measured) for n in degrees[several].unique()})
-    apart = reach**2 * variance / table["seeds"]
+    """Draw bounds apart by the deviation of seeds, pooled over the recipes tested alike."""
+    table = measured.figures.astype({"low": float, "high": float})
+    rows = table[(table["seeds"] > 1) & table["low"].notna()]
+    named = zip(rows[FIGURE].itertuples(index=False), rows["queries"], strict=True)
+    noises = [measured.figure_noise(*each) for each in named]
+    reach = np.array([_reach(noise.degrees, **measured.settings.drawn) for noise in noises])
+    variance = np.array([noise.variance for noise in noises])
+    apart = reach**2 * variance / rows["seeds"]
     for side, sign in (("low", -1), ("high", 1)):
-        far = np.sqrt((table[side] - table["value"]) ** 2 + apart)
-        table[side] = table[side].where(~several, table["value"] + sign * far)
+        far = np.sqrt((rows[side] - rows["value"]) ** 2 + apart)
+        table.loc[rows.index, side] = rows["value"] + sign * far
     return table
 
 
-def _reach(degrees: int, measured: Measured) -> float:
+@cache
+def _reach(degrees: int, confidence: float, resamples: int, seed: int) -> float:
     """Return how many deviations of a mean the interval reaches: Student's t."""
-    drawn = measured.settings.drawn
-    unit = noise_draws(SeedNoise(1.0, 0.0, int(degrees)), 1, drawn["resamples"], drawn["seed"])
-    return float(np.quantile(abs(unit), drawn["confidence"]))
+    unit = noise_draws(SeedNoise(1.0, 0.0, degrees), 1, resamples, seed)
+    return float(np.quantile(abs(unit), confidence))
 
 
 def _bounds_of_sums(measured: Measured) -> dict[tuple[str, str], np.ndarray]:

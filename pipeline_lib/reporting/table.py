@@ -65,7 +65,7 @@ _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
     "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "→": r"$\rightarrow$", "±": r"$\pm$", "–": "--", "−": "$-$", "β": r"$\beta$",
-    "≤": r"$\leq$", "≥": r"$\geq$", "\N{NO-BREAK SPACE}": "~",
+    "≤": r"$\leq$", "≥": r"$\geq$", "<": "$<$", ">": "$>$", "\N{NO-BREAK SPACE}": "~",
 })  # fmt: skip
 
 

@@ -270,7 +270,8 @@ def test_similarity_is_of_the_sentences_of_a_pair_and_overlap_of_training_captio
     [
         ("mixed", {"lexicon_protocol": "paper"}, 50.0),
         ("mixed", {"lexicon_protocol": "clean"}, 0.0),
-        ("mixed", {"alignment_every_updates": "never"}, 0.0),
+        ("mixed", {"alignment_every_updates": "never", "lexicon_protocol": "paper"}, 50.0),
+        ("mixed", {"alignment_every_updates": "never", "orthogonal_map": False}, 0.0),
         ("mixed", {"lexicon": "another"}, None),
         ("alternating", {}, 0.0),
     ],

@@ -114,10 +114,30 @@ def test_differences_of_one_family_have_the_degrees_of_their_rows():
 def test_seeds_that_go_on_from_others_count_once_in_the_pooled_deviation():
     rows = {"a": random_hits(3, 1), "b": random_hits(3, 2)}
     apart, more = study(rows), study({**rows, "tuned": lift(rows["a"], (9, 0, 0))}, {"tuned": "a"})
-    figure = ("retrieval", "de", "", "sum_of_recalls")
     assert more.pooled == apart.pooled
-    assert more.figure_noise(figure) == apart.figure_noise(figure)
-    assert study({**rows, "c": rows["a"]}).figure_noise(figure).degrees == 6
+    assert noise_of_sums(more) == noise_of_sums(apart)
+    assert noise_of_sums(study({**rows, "c": rows["a"]})).degrees == 6
+
+
+def test_seeds_of_a_figure_are_pooled_over_rows_tested_alike():
+    rows = {"a": random_hits(3, 1), "b": random_hits(3, 2)}
+    one, both, apart = (recalls_of(each) for each in ({"a": rows["a"]}, rows, rows))
+    apart.figures.loc[apart.figures["recipe"] == "b", "queries"] = PHOTOS // 2
+    alone, alike, other = (over_seeds(each).query("recipe == 'a'") for each in (one, both, apart))
+    assert other.equals(alone)
+    assert not alike.equals(alone)
+
+
+def recalls_of(rows):
+    """Return what is measured where the figures are recalls, of which no hits are stored."""
+    measured = study(rows)
+    measured.figures["metric"] = "r1"
+    measured.figures[["value", "sd", "low", "high"]] /= 6
+    return measured
+
+
+def noise_of_sums(measured):
+    return measured.figure_noise(("retrieval", "de", "", "sum_of_recalls"), PHOTOS)
 
 
 def with_noise_of(other, measured):

@@ -551,6 +551,19 @@ def test_the_best_is_the_best_of_those_that_were_tested_alike():
     assert bold == {("two", "a", "Pearson"), ("one", "b", "Pearson")}
 
 
+def test_a_few_rows_tested_on_more_pairs_do_not_take_the_place_of_all_others():
+    reports = {
+        "one": scored_sets(a=(0.92, 110)),
+        "two": scored_sets(a=(0.90, 111)),
+        "three": scored_sets(a=(0.91, 110)),
+        "halves": scored_sets(a=(0.87, 355)),
+        "more_halves": scored_sets(a=(0.95, 355)),
+    }
+    table = tables({"sts": reports})["sts"]
+    bold = {(table.rows[row][0], table.header[column]) for row, column in table.best}
+    assert bold == {("one", "Pearson")}
+
+
 def test_mixed_pools_show_the_language_that_comes_first():
     def seed(share):
         recalls = {"r1": share, "r5": 50.0, "r10": 60.0, "r1_interval": [share - 1, share + 1]}
@@ -644,6 +657,10 @@ set(list, 'fr');
 done.french = [count.value, list.getAttribute('aria-label'), shown(0), shown(1)];
 set(search, ''); set(list, '');
 done.all = count.value;
+const claims = document.querySelector('[aria-label^="What the papers claim"] table');
+const p = [...claims.tHead.rows[0].cells].find(cell => cell.textContent === 'p');
+p.firstChild.click();
+done.p = [...claims.tBodies[0].rows].map(row => row.cells[p.cellIndex].textContent);
 box.scrollLeft = 300;
 done.fixed = table.tBodies[0].rows[0].cells[0].getBoundingClientRect().left
   - box.getBoundingClientRect().left;
@@ -684,6 +701,9 @@ def test_tables_are_sorted_and_filtered_and_links_open_recipes(chromium, tmp_pat
     assert set(french) == {"mule", "mule_six"}
     assert set(languages) == {"fr"}
     assert done["all"] == f"{len(names)} of {len(names)} rows"
+    tested = [bool(re.match(r"(< )?\.", cell)) for cell in done["p"]]
+    assert any("mlmme_b025" in cell for cell in done["p"])  # of which the digits are no p
+    assert tested == sorted(tested, reverse=True)
     assert done["scrolled"] == 300
     assert abs(done["fixed"]) <= 1.5
     name = done["picked"][0]
