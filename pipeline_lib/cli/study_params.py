@@ -25,7 +25,7 @@ from pipeline_lib.text.tokenizers import tokenize_captions
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
-_SELECTION_SEED, _PER_IMAGE = 1, 5
+_SELECTION_SEED = 1
 
 _WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
 """Languages without spaces between words, whose words Moses cuts at their vowel signs."""
@@ -139,10 +139,11 @@ def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
             *_bad_photos(corpus.images["path"], source.images),
         ]
         raise_problems(source.captions, found)
-        raw.mkdir(parents=True)
-        (raw / source.name).symlink_to(source.captions)
-        (raw / "photos").symlink_to(source.images)
-        return Found({"reader": reader, "raw": f"data/raw/{source.name}", **chosen}, corpus)
+        home = raw / source.name
+        home.mkdir(parents=True)
+        (home / "corpus").symlink_to(source.captions)
+        (home / "images").symlink_to(source.images)
+        return Found({"reader": reader, "raw": f"data/raw/{source.name}/corpus", **chosen}, corpus)
 
     return door
 
@@ -185,13 +186,22 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
         elif there and split != "test" and photos[split] < 2:  # a caption is told from another's
             yield f"split: expected 2 photos or more of {split}, found {photos[split]}. {remedy}"
     for language, own in captions.groupby("language"):
-        if there.issuperset(SPLITS) and _tested_kind(own) is None:
+        kind = _tested_kind(own)
+        if there.issuperset(SPLITS) and kind is None:
             counts = own.groupby(["annotation", "split"]).size()
             found = ", ".join(f"{count} {' of '.join(key)}" for key, count in counts.items())
             yield (
                 f"language {language}: expected captions of one kind in train, val and test, found "
                 f"{found}. Add some, or choose the other languages with --language"
             )
+        ranked = own[own["annotation"] == kind].groupby("split")[photo].nunique()
+        for split in ("val", "test"):
+            if ranked.get(split) == 1:
+                yield (
+                    f"language {language}: expected {kind}s of 2 photos or more in {split}, found "
+                    "one photo: alone it ranks first whatever was learnt. Add some, or choose the "
+                    "other languages with --language"
+                )
 
 
 def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:
@@ -236,11 +246,12 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "worlds": {},
         "datasets": {name: found.dataset},
         "tokenizers": tokenizers,
-        "extractors": {f"{name}_lite0": _extractor(name, found)},
+        "extractors": {f"{name}_lite0": _extractor(name)},
         "selection_seed": _SELECTION_SEED,
         "pairs": {
             name: {
-                "dataset": name, "captions": kinds, "per_image": _PER_IMAGE, "images": "all",
+                "dataset": name, "captions": kinds, "per_image": _most_of_a_photo(captions),
+                "images": "all",
                 "exclude_images": "none", "validation": "same", "plus": "none",
             }
         },
@@ -268,6 +279,12 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     return f'# The study "{name}", made by polyview new.\n{text.getvalue()}'
 
 
+def _most_of_a_photo(captions: pd.DataFrame) -> int:
+    """Return how many training captions a photo has in a language at most: all are learnt."""
+    training = captions[captions["split"] == "train"]
+    return int(training.groupby(["image_id", "language"]).size().max())
+
+
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
     """Return world's tokenizer of a language, or else one as of English where it can have it."""
     code = _SHORT_CODES.get(language, language)
@@ -282,11 +299,10 @@ def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, 
     return {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
 
 
-def _extractor(name: str, found: Found) -> dict[str, object]:
-    own = found.dataset["reader"] == "table"
+def _extractor(name: str) -> dict[str, object]:
     return {
         "dataset": name,
-        "images": f"data/raw/{name}/images" if own else "data/raw/photos",
+        "images": f"data/raw/{name}/images",
         "backbone": "efficientnet_lite0",
         "weights": "package",
         "transform": "squash_mirror",
@@ -336,8 +352,8 @@ def _word_dim(
 ) -> int:
     """Return the size of word vectors that the training captions of the pair set suffice for."""
     learnt = select(
-        captions, kinds=kinds, per_image=_PER_IMAGE, images="all", excluded=(), validation={},
-        seed=_SELECTION_SEED,
+        captions, kinds=kinds, per_image=_most_of_a_photo(captions), images="all", excluded=(),
+        validation={}, seed=_SELECTION_SEED,
     )  # fmt: skip
     settings = {each: Tokenizer.model_validate(own) for each, own in tokenizers.items()}
     largest = largest_dim(tokenize_captions(learnt, settings), _MIN_COUNT)

@@ -2,8 +2,9 @@
 
 ``files``, ``corpus``
     Raw files with their problems, and what every reader builds its tables from.
-``table``, ``multi30k``, ``flickr8k``, ``coco``
-    The formats, one module each; ``readers`` names them.
+``table``, ``multi30k``, ``flickr8k``, ``coco``, ``parallel``
+    The formats, one module each; ``readers`` names them. ``own_table`` completes a user's table,
+    ``bitext`` reads files of parallel lines.
 ``selection``
     The training captions that a recipe may see.
 ``world``

@@ -207,7 +207,8 @@ def _note_bad_references(
         warn(
             f"{path}: {orphan.sum()} translations do not say of what (first: line "
             f"{table[orphan]['line'].iloc[0]}): no translator learns from them, and they are no "
-            "exact translation of any caption. Fill in translation_of"
+            "exact translation of any caption. Fill in translation_of, or keep the language that "
+            "it named"
         )
 
 

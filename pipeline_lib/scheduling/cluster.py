@@ -12,6 +12,7 @@ others go on; Ray itself restarts and repeats nothing.
 """
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -99,7 +100,7 @@ def _number(variable: str, least: int) -> float:
         number = float(text) if variable == GPUS else int(text)
     except ValueError:
         number = -1
-    if number < least:
+    if not least <= number < math.inf:
         raise ContractError(f"{variable}: expected a number of at least {least}, found {text!r}")
     return number
 

@@ -71,7 +71,7 @@ class _FunctionWorker:
     """A worker of shards that are one item each."""
 
     def __init__(self, load: Callable[[], Function]) -> None:
-        self.description = _description()
+        self.description = computation()
         self._function = load()
 
     def read(self, shard: Shard) -> object:
@@ -83,7 +83,8 @@ class _FunctionWorker:
         return pickle.dumps(self._function(read))
 
 
-def _description() -> dict[str, object]:
+def computation() -> dict[str, object]:
+    """Return what decides the last bits of what this process computes."""
     return {
         "code": _code(ROOT / "pipeline_lib"),
         "packages": [version("torch"), version("numpy")],

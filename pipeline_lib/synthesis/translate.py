@@ -11,6 +11,7 @@ import pandas as pd
 from pipeline_lib.contract.problems import raise_problems, warn
 from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.scheduling.cluster import open_pool
+from pipeline_lib.scheduling.each import computation
 from pipeline_lib.scheduling.shards import FileStore, Shard, in_shards, run_shards
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer
@@ -66,7 +67,8 @@ class TranslationWorker:
     """What translates chunks of sentences: a worker of :func:`~shards.run_shards`."""
 
     def __init__(self, engine: Engine) -> None:
-        self.description, self._translate = engine.description, engine.translate
+        self.description = {**engine.description, **computation()}
+        self._translate = engine.translate
 
     def read(self, shard: Shard) -> Sequence[str]:
         """Return the sentences."""

@@ -94,7 +94,7 @@ def _read_all(paths: Iterable[Path], problems: list[str]) -> Translations:
             problems.append(f"{path.name}: not found")
             continue
         try:
-            with open(path, encoding="utf-8", newline="\n") as file:
+            with open(path, encoding="utf-8-sig", newline="\n") as file:
                 found, faults = parse_dictionary(file)
         except UnicodeDecodeError as error:
             problems.append(f"{path.name}: expected UTF-8, found {error}")

@@ -257,6 +257,12 @@ def test_word_vectors_of_a_new_study_can_be_learnt(root, table):
     assert options.dim == 2 if table == "few words" else 2 < options.dim <= photos // 2
 
 
+def test_all_captions_of_a_photo_are_learnt(root):
+    rows = [(name, "en", f"a dog {number}") for name in NAMES for number in range(9)]
+    settings = made(root, new(write(rows)))
+    assert settings.pairs["mine"].per_image == 9
+
+
 def test_captions_without_a_common_word_are_refused(root):
     rows = [(name, "en", name.partition(".")[0]) for name in NAMES]
     assert_refused(root, new(write(rows)), "expected words that stand in the captions of 2")
@@ -265,18 +271,21 @@ def test_captions_without_a_common_word_are_refused(root):
 def test_a_corpus_in_its_own_layout_is_linked(root):
     raw = write_flickr8k(root.parent / "raw")
     (raw / "flickr8k/images").mkdir()
-    for number, name in enumerate(("11", "12", "13", "21", "31", "33")):
+    for number, name in enumerate(("11", "12", "13", "21", "31", "33", "35")):
         photo = Image.new("RGB", (8, 8), (number, 0, 0))
         photo.save(raw / f"flickr8k/images/{name}.jpg")
+    more = {13: "train", 33: "val", 35: "test"}
     with open(raw / "flickr8k/images.csv", "a") as file:
-        file.writelines(f"{n},images/{n}.jpg,{s},,8,8,1\n" for n, s in ((13, "train"), (33, "val")))
-    with open(raw / "flickr8k/captions/en.human.tsv", "a") as file:
-        file.writelines(f"{n}\t{i}\ten.human {n} {i}\n" for n in (13, 33) for i in range(5))
-    options = ["--from", "flickr8k", "--language", "en", "--language", "de"]
-    settings = made(root, new(raw, *options, images=raw / "flickr8k/images"))
-    assert set(captions(root, settings)["language"]) == {"en", "de"}
-    home = root / "studies/mine"
-    assert (home / settings.extractors["mine_lite0"].images / "31.jpg").is_file()
+        file.writelines(f"{n},images/{n}.jpg,{split},,8,8,1\n" for n, split in more.items())
+    for kind in ("en.human", "ja.machine_translation"):
+        with open(raw / f"flickr8k/captions/{kind}.tsv", "a") as file:
+            file.writelines(f"{n}\t{i}\t{kind} {n} {i}\n" for n in more for i in range(5))
+    options = ["--from", "flickr8k", "--language", "en", "--language", "ja"]
+    result = new(raw, *options, images=raw / "flickr8k/images", name="photos")
+    settings = made(root, result, "photos")
+    assert set(captions(root, settings, "photos")["language"]) == {"en", "ja"}
+    home = root / "studies/photos"
+    assert (home / settings.extractors["photos_lite0"].images / "31.jpg").is_file()
 
 
 def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):
@@ -288,6 +297,7 @@ def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):
 
 
 VALIDATED = next(name for name, split in SPLITS.items() if split == "val")
+OF_EACH = {split: name for name, split in SPLITS.items()}
 LACKS_VAL = [(name, "dev" if split == "val" else split) for name, split in SPLITS.items()]
 REFUSED = {
     "a missing column": (
@@ -378,6 +388,16 @@ REFUSED = {
         ],
         {"header": ("image", "language", "text", "split")},
         ["split: expected 2 photos or more of val, found 1. Name the splits so"],
+    ),
+    "one photo of a language in a split": (
+        [(name, "en", "x", split) for name, split in SPLITS.items()]
+        + [(name, "fr", "x", split) for split, name in OF_EACH.items()],
+        {"header": ("image", "language", "text", "split")},
+        [
+            "language fr: expected captions of 2 photos or more in val, found one photo: alone it "
+            "ranks first whatever was learnt. Add some",
+            "language fr: expected captions of 2 photos or more in test",
+        ],
     ),
     "a name longer than a file can have": (
         [*SHORT, ("x" * 300, "en", "x"), ("lost.jpg", "en", "x")], {},

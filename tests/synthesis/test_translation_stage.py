@@ -29,6 +29,7 @@ from pipeline_lib.corpora.multi30k import read_multi30k
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.evaluation.reranking.nbest import read_nbest, write_nbest
 from pipeline_lib.models.translator import Hypothesis, Translator
+from pipeline_lib.scheduling.each import computation
 from pipeline_lib.scheduling.shards import Shard
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer
@@ -218,7 +219,7 @@ def test_a_worker_elsewhere_builds_the_engine_anew(tmp_path):
         pickle.dumps(engine)
     load = pickle.loads(pickle.dumps(translate_module._Load(engine, chosen)))
     worker = load()
-    assert worker.description == engine.description
+    assert worker.description == {**engine.description, **computation()}
     best = json.loads(worker.compute(worker.read(Shard(0, ["a dog"]))))
     assert best == [{"text": "ein Hund", "log_likelihood": None, "score": None}]
 

@@ -80,6 +80,12 @@ def test_the_clean_training_fold_has_no_translation_of_a_test_word(folder):
     assert leaked(lexicon, "clean").empty
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_word(folder):
+    (folder / "full.txt").write_text("cat katze\nred rot\n", encoding="utf-8-sig")
+    lexicon = load_lexicon(options(folder), WORDS)
+    assert rows(lexicon, "paper", "train") == [("cat", "katze"), ("red", "rot")]
+
+
 def test_words_are_compared_in_one_unicode_form(folder):
     (folder / "full.txt").write_text("dog ko\u0308ter\ncat katze\n", encoding="utf-8")
     (folder / "test.txt").write_text("cat katze\n", encoding="utf-8")
