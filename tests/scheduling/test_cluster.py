@@ -91,7 +91,8 @@ def test_nothing_is_asked_for_where_no_variable_is_set(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("WORKERS", "two"), ("CPUS", "0"), ("CPUS", "1.5"), ("GPUS", "-1"), ("GPUS", "nan")]
+    ("name", "value"),
+    [("WORKERS", "two"), ("CPUS", "0"), ("CPUS", "1.5"), ("GPUS", "-1"), ("GPUS", "nan")],
 )
 def test_a_wrong_number_is_named(monkeypatch, name, value):
     use(monkeypatch, ADDRESS="local", **{name: value})
