@@ -185,6 +185,12 @@ class _Check:
             kind, there = self.settings.pools[language], data.annotations(self.split, language)
             if kind not in there:
                 yield _lacking(f"pools.{language}", kind, self.split, recipe.dataset, there)
+            elif len(data.captioned.get((self.split, language, kind), ())) == 1:
+                yield (
+                    f"pools.{language}: expected {kind}s of 2 photos or more in the split "
+                    f"{self.split} of {recipe.dataset}, found one photo: alone it ranks first "
+                    "whatever was learnt. Add captions, or another split or language"
+                )
 
     def _feature_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """Photos that a recipe reads and no extractor of its features has."""

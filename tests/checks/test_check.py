@@ -56,6 +56,11 @@ PROBLEMS = {
         lambda: rewrite(*((f"{n}\ttrain", f"{n}\ttest") for n in own_study.NAMES[1:30])),
         "expected 2 photos or more in the split train, found 1",
     ),
+    "one test photo": (
+        lambda: rewrite(*((f"{n}\ttest", f"{n}\ttrain") for n in own_study.NAMES[36:])),
+        "pools.de: expected captions of 2 photos or more in the split test of mine, found one "
+        "photo: alone it ranks first whatever was learnt. Add captions",
+    ),
     "sizes beyond memory": (
         lambda: [
             change("recipes", "mine", key, to=1_000_000)
