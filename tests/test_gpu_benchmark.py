@@ -179,9 +179,16 @@ def test_a_measurement_needs_the_packages_that_it_names_and_no_other(packages):
         for number, each in reversed([*enumerate(PLANNED)])
         if each.packages == packages
     }
+    stand_in = """
+from pipeline_lib.images.runtimes import RUNTIMES, Runtime
+def build(encoder, rows, side):
+    return Runtime(lambda pixels: encoder(torch.from_numpy(pixels)).numpy(), "cpu", "f32")
+RUNTIMES["cpu", "f32"] = build
+"""  # of a GPU's runtime, which needs no OpenVINO
     then = f"""
 from benchmarks.gpu_rows import SMALL
 from benchmarks.gpu_speeds import measurements, torch
+{stand_in if "torchvision" in packages else ""}
 for number in {[*of_each_kind.values()]}:
     measurements(SMALL, ["f32"])[number].run(torch.device("cpu"), SMALL, 0.01)
 """
