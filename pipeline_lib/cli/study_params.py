@@ -183,7 +183,7 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
                 f"split: expected photos of train, val and test, found none of {split} among "
                 f"{', '.join(sorted(there))}{split_hint(there)} {remedy}"
             )
-        elif there and split != "test" and photos[split] < 2:  # a caption is told from another's
+        elif there and photos[split] < 2:  # a caption is told from another's
             yield f"split: expected 2 photos or more of {split}, found {photos[split]}. {remedy}"
     for language, own in captions.groupby("language"):
         kind = _tested_kind(own)
@@ -196,7 +196,7 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
             )
         ranked = own[own["annotation"] == kind].groupby("split")[photo].nunique()
         for split in ("val", "test"):
-            if ranked.get(split) == 1:
+            if ranked.get(split) == 1 < photos[split]:
                 yield (
                     f"language {language}: expected {kind}s of 2 photos or more in {split}, found "
                     "one photo: alone it ranks first whatever was learnt. Add some, or choose the "
