@@ -240,7 +240,11 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     }
     tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
-    word_dim = _word_dim(source, captions, kinds, tokenizers)
+    pairs = {
+        "dataset": name, "captions": kinds, "per_image": _most_of_a_photo(captions),
+        "images": "all", "exclude_images": "none", "validation": "same", "plus": "none",
+    }  # fmt: skip
+    word_dim = _word_dim(source, captions, pairs, tokenizers)
     params = {
         "root": "checkout",
         "worlds": {},
@@ -248,13 +252,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         "tokenizers": tokenizers,
         "extractors": {f"{name}_lite0": _extractor(name)},
         "selection_seed": _SELECTION_SEED,
-        "pairs": {
-            name: {
-                "dataset": name, "captions": kinds, "per_image": _most_of_a_photo(captions),
-                "images": "all",
-                "exclude_images": "none", "validation": "same", "plus": "none",
-            }
-        },
+        "pairs": {name: pairs},
         **{section: {} for section in ("translators", "translations", "pseudopairs")},
         "word_vectors": {
             f"{name}_latent": {
@@ -347,13 +345,13 @@ def _recipe(name: str, languages: list[str], photos: int, word_dim: int) -> dict
 def _word_dim(
     source: Source,
     captions: pd.DataFrame,
-    kinds: dict[str, list[str]],
+    pairs: dict[str, object],
     tokenizers: dict[str, dict[str, object]],
 ) -> int:
     """Return the size of word vectors that the training captions of the pair set suffice for."""
     learnt = select(
-        captions, kinds=kinds, per_image=_most_of_a_photo(captions), images="all", excluded=(),
-        validation={}, seed=_SELECTION_SEED,
+        captions, kinds=pairs["captions"], per_image=pairs["per_image"], images=pairs["images"],
+        excluded=(), validation={}, seed=_SELECTION_SEED,
     )  # fmt: skip
     settings = {each: Tokenizer.model_validate(own) for each, own in tokenizers.items()}
     largest = largest_dim(tokenize_captions(learnt, settings), _MIN_COUNT)
