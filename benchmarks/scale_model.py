@@ -44,6 +44,9 @@ class Gpu:
 A100 = Gpu({"bf16": 312e12, "f32": 19.5e12}, 16)
 """NVIDIA A100 (80 GB): data sheet of 2021. f32 is without TF32, in which searches aren't exact."""
 
+ON_GPU = {"pair scored": "f32"}
+"""Precision there of what is measured here in another."""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -119,14 +122,15 @@ def tasks(costs: dict[str, Cost]) -> Iterator[Task]:
         yield Task(f"{family}, {EPOCHS} epochs", lambda images, each=each: images * each)
     each = CAPTIONS * gpu_seconds(costs["caption embedded"])
     yield Task("all captions embedded", lambda images, each=each: images * each)
-    pair = gpu_seconds(costs["pair scored"], "f32")
+    pair = gpu_seconds(costs["pair scored"])
     yield Task("pseudopairs of two languages", lambda images: (PER_LANGUAGE * images) ** 2 * pair)
     yield Task("all photos for 1,000 queries", lambda images: 1000 * images * pair)
 
 
-def gpu_seconds(cost: Cost, precision: str | None = None) -> float:
-    """Return the seconds of an item on one GPU, in another precision than here if one is named."""
-    return cost.flops / (min(cost.share, 1) * A100.peak[precision or cost.precision])
+def gpu_seconds(cost: Cost) -> float:
+    """Return the seconds of an item on one GPU, in the precision that it has there."""
+    precision = ON_GPU.get(cost.item, cost.precision)
+    return cost.flops / (min(cost.share, 1) * A100.peak[precision])
 
 
 def byte_table(caption: dict[str, float]) -> str:

@@ -11,6 +11,7 @@ import socket
 import threading
 import time
 import urllib.request
+from importlib.util import find_spec
 
 import click
 import numpy as np
@@ -34,6 +35,8 @@ WORDS = 10_000
 @click.option("--queries", default=200, show_default=True)
 def main(photos: int, dim: int, queries: int) -> None:
     """Print the percentiles of the server's own times."""
+    if find_spec("uvicorn") is None:
+        raise SystemExit("the server is missing: uv run --group serve python -m benchmarks.search")
     torch.set_num_threads(1)
     searcher = Searcher(_embedder(dim), _index(photos, dim))
     searcher.load()

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from benchmarks.plain_training import PlainTraining
+from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.settings.recipes import Recipe, make_recipe, merge
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
@@ -86,7 +87,11 @@ class Training:
         return cls(new_learner(recipe, vocabulary, FEATURE_DIM, seed=1).to(device), examples)
 
     def __call__(self) -> int:
-        """Make one update and return how many captions it read."""
+        """Make one update, as fitting does, and return how many captions it read."""
+        with arithmetic(self.recipe.precision):
+            return self._update()
+
+    def _update(self) -> int:
         self.read.clear()
         random = np.random.default_rng(self.update)
         number = self.objective.choose(random, self.update, [])
@@ -105,9 +110,10 @@ class Training:
     def encode(self) -> None:
         """Run words and sentence encoder alone, there and back, on what the last update read."""
         self.optimizer.zero_grad()
-        for reader, inputs in tuple(self.read):
-            states = reader(*inputs)
-            states.backward(torch.ones_like(states))
+        with arithmetic(self.recipe.precision):
+            for reader, inputs in tuple(self.read):
+                states = reader(*inputs)
+                states.backward(torch.ones_like(states))
 
 
 def _captions(inputs: tuple[object, ...]) -> int:

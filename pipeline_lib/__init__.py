@@ -7,9 +7,9 @@
     Stages that start at once, work ahead and say how far the run is; errors as messages.
 ``forks``, ``scheduling``
     Work on all cores; work in shards, on this process or on a cluster.
-``device``, ``arithmetic``, ``exact``
-    Where torch runs and in which numbers; numbers that are the same on every machine, in torch and
-    in numpy.
+``device``, ``products``, ``arithmetic``, ``exact``
+    Where torch runs and in which numbers; fast matrix products; numbers that are the same on every
+    machine, in torch and in numpy.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``checks``

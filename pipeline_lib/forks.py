@@ -5,6 +5,7 @@ other; so several pieces of work each get a core.
 """
 
 import ctypes
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -80,6 +81,9 @@ _function: Callable
 def _begin(function: Callable) -> None:
     global _function
     _function = function
+    # Garbage that the parent had not collected is not ours to destroy: what runs threads, such as
+    # a network of OpenVINO's, would wait for those that only the parent has.
+    gc.freeze()
     Thread(target=_end_with_parent, daemon=True).start()
     _keep_freed_memory()
     if torch := sys.modules.get("torch"):

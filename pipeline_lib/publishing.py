@@ -200,7 +200,8 @@ def own_folder(path: Path) -> Iterator[Path]:
         with ExitStack() as own:
             yield _new_folder(path, own)
     except BaseException as error:
-        if number := _disk_failure(error, path.parent):
+        number = 0 if _names_another(error, path) else _disk_failure(error, path.parent)
+        if number:
             raise OSError(number, os.strerror(number), str(path)) from error
         raise
 
@@ -217,7 +218,7 @@ def _replace(path: Path) -> Iterator[Path]:
 
 
 def _new_folder(path: Path, own: ExitStack) -> Path:
-    prefix = f".{path.name}.partial-"
+    prefix = _partial(path)
     with _locked(path.parent, fcntl.LOCK_EX):  # until the new folder is locked
         for left in path.parent.glob(f"{glob.escape(prefix)}*"):
             with suppress(OSError), _locked(left, fcntl.LOCK_EX | fcntl.LOCK_NB):
@@ -226,6 +227,10 @@ def _new_folder(path: Path, own: ExitStack) -> Path:
         own.enter_context(_locked(folder, fcntl.LOCK_EX))
     own.push(lambda *_: _discard(folder))
     return folder
+
+
+def _partial(path: Path) -> str:
+    return f".{path.name}.partial-"
 
 
 def _discard(path: Path) -> None:
@@ -262,6 +267,17 @@ def _move(source: Path, target: Path, aside: Path) -> None:
                 raise
         else:
             return
+
+
+def _names_another(error: BaseException, path: Path) -> bool:
+    """Return whether an error is of a file that is not being published: one that was read."""
+    if not isinstance(getattr(error, "filename", None), str):
+        return False
+    named, folder = Path(os.path.abspath(error.filename)), Path(os.path.abspath(path.parent))
+    if not named.is_relative_to(folder):
+        return True
+    own = named.relative_to(folder).parts[:1]
+    return own not in ((), (path.name,)) and not own[0].startswith(_partial(path))
 
 
 _DISK_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EACCES)

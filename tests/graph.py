@@ -12,6 +12,7 @@ ROOMS = [
         "publishing",
         "edge",
         "device",
+        "products",
         "arithmetic",
         "exact",
         "forks",

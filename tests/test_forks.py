@@ -1,5 +1,6 @@
 """Work in processes ends as it ends in one, and a failure is not lost."""
 
+import gc
 import os
 import signal
 
@@ -38,3 +39,29 @@ def test_one_that_fails_fails_all(end, error):
 
     with pytest.raises(error, match="a mistake" if end == "raise" else "was killed"):
         [*on_all_cores(work, [1, 2], 2)]
+
+
+def test_what_the_parent_left_behind_is_not_destroyed_in_a_fork():
+    """A network of OpenVINO's waits for its threads when it is destroyed, and a fork has none."""
+
+    class Network:
+        def __init__(self):
+            self.itself, self.process = self, os.getpid()
+
+        def __del__(self):
+            destroyed.append(os.getpid())
+
+    def work(_):
+        gc.collect()
+        return destroyed
+
+    destroyed = []
+    gc.collect()
+    gc.disable()
+    try:
+        Network()
+        assert [*on_all_cores(work, [1, 2], 2)] == [[], []]
+    finally:
+        gc.enable()
+    gc.collect()
+    assert destroyed == [os.getpid()]

@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import re
@@ -6,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from dvc.dvcfile import Lockfile
@@ -90,6 +92,22 @@ def test_a_mistake_in_what_is_read_is_no_failure_of_the_disk(tmp_path):
     for said in ("captions.tsv:3: found 'seats requested and taken'", "a.jpg: [Errno 13] denied"):
         with pytest.raises(ContractError, match=re.escape(said)), publish(tmp_path / "table.csv"):
             raise ContractError(said)
+
+
+@pytest.mark.parametrize(
+    "read", ["captions.tsv", "../raw/table.csv", "/nowhere/a", "table.csv.gz", "a.table.csv"]
+)
+def test_what_could_not_be_read_is_named_and_not_what_would_be_written(tmp_path, monkeypatch, read):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PermissionError, match=re.escape(repr(read))), publish(Path("table.csv")):
+        raise PermissionError(errno.EACCES, "Permission denied", read)
+
+
+@pytest.mark.parametrize("written", ["table.csv", ".table.csv.partial-x/table.csv", "."])
+def test_what_could_not_be_written_is_the_output(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PermissionError, match=r"'table\.csv'$"), publish(Path("table.csv")):
+        raise PermissionError(errno.EACCES, "Permission denied", written)
 
 
 def test_writing_nothing_is_an_error(tmp_path):

@@ -1,5 +1,6 @@
 """What each data set of a study holds, before a stage has run."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
@@ -79,7 +80,7 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
         if drawn:
             found[name] = replace(drawn, parallel=_drawn_parallel(settings, name, drawn, problems))
             problems.extend(_not_drawn(name, dataset))
-        elif not Path(dataset.raw).exists():
+        elif not os.path.exists(dataset.raw):  # unlike Path's, of names that are too long as well
             missing.append(f"datasets.{name}.raw: {dataset.raw} is not there")
         else:
             options = dataset.model_dump(exclude={"reader", "raw"})
@@ -92,19 +93,25 @@ def known_data(settings: Settings, problems: list[str], missing: list[str]) -> d
     return _with_translations(settings, found)
 
 
-def is_drawn(settings: Settings, path: str) -> bool:
-    """Return whether a path lies in what the stage ``world`` writes."""
-    return any(PurePath(path).is_relative_to(f"data/raw/{name}") for name in settings.worlds)
+def world_of(settings: Settings, path: PurePath | str) -> str | None:
+    """Return the world in whose folder, which the stage ``world`` writes, a path lies."""
+    inside = (each for each in settings.worlds if PurePath(path).is_relative_to(raw_folder(each)))
+    return next(inside, None)
+
+
+def raw_folder(world: str) -> PurePath:
+    """Return the folder that the stage ``world`` writes."""
+    return PurePath("data/raw") / world
 
 
 def _drawn(worlds: dict[str, World], dataset: Dataset) -> Data | None:
     raw = PurePath(dataset.raw)
     for name, world in worlds.items():
-        if raw == PurePath(f"data/raw/{name}"):
+        if raw == raw_folder(name):
             kinds = {(language, "caption"): CAPTIONS_PER_IMAGE for language in CAPTION_LANGUAGES}
             kinds |= {(language, "translation"): 1 for language in TRANSLATION_LANGUAGES}
             return _multiplied(world.images, kinds)
-        if raw == PurePath(f"data/raw/{name}/parallel"):
+        if raw == raw_folder(name) / "parallel":
             kinds = {
                 (language, "translation" if place else "caption"): 1
                 for place, language in enumerate(getattr(dataset, "languages", ()))

@@ -1,4 +1,4 @@
-"""Whether what a recipe or an extractor holds at once fits into this machine's memory."""
+"""Whether what a recipe, a translator or an extractor holds at once fits into memory."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from pathlib import Path
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.synthesis import AnyTranslator
 
 COPIES = 5
 """Of all weights while they learn: themselves, gradients, two moments of Adam, the best so far."""
@@ -44,6 +45,18 @@ def recipe_bytes(recipe: Recipe, captions: int) -> int:
     size = 8 if recipe.precision == "f64" else 4
     batch = min(recipe.batch_size, captions)
     return size * (COPIES * weights(recipe) + batch * batch)
+
+
+def translator_bytes(recipe: AnyTranslator) -> int:
+    """Return the least that training a translator holds: its weights, without its words."""
+    size = 8 if recipe.precision == "f64" else 4
+    if recipe.architecture == "transformer":
+        # Two attentions of a layer of the decoder, one of the encoder's.
+        attentions, maps = 3 * 4 * recipe.dim**2, 2 * 2 * recipe.dim * recipe.feed_forward
+        each = recipe.layers * (attentions + maps)
+    else:
+        each = 3 * _GATES["gru"] * recipe.hidden_dim * (recipe.word_dim + recipe.hidden_dim)
+    return size * COPIES * each
 
 
 def extractor_bytes(extractor: Extractor) -> int:

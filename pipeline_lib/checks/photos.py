@@ -1,5 +1,6 @@
 """Photos of a data set: there, and not the same ones in training and test."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,7 @@ SHOWN = 5
 
 def missing_photos(images: pd.DataFrame, folder: Path) -> Iterator[str]:
     """Yield the photos of a table that are not in a folder."""
-    absent = [path for path in images["path"] if not (folder / path).is_file()]
+    absent = [path for path in images["path"] if not os.path.isfile(folder / path)]
     for path in absent[:SHOWN]:
         yield f"{folder / path} is not there"
     if len(absent) > SHOWN:
@@ -37,4 +38,4 @@ def photos_in_two_splits(images: pd.DataFrame, folder: Path) -> Iterator[str]:
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else -1
+    return path.stat().st_size if os.path.isfile(path) else -1

@@ -1,13 +1,14 @@
 """The check of a whole study: what would fail, or mislead, after hours of work."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from pipeline_lib.checks.data import Data, is_drawn, known_data
+from pipeline_lib.checks.data import Data, known_data, raw_folder, world_of
 from pipeline_lib.checks.features import mixed_features
 from pipeline_lib.checks.leaks import leaks
-from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large
+from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large, translator_bytes
 from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
 from pipeline_lib.checks.selections import lender_problems, nothing_left
 from pipeline_lib.checks.shown import source_of
@@ -18,6 +19,7 @@ from pipeline_lib.checks.translated import (
 )
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
+from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
 from pipeline_lib.publishing import digest_in_name
@@ -52,7 +54,7 @@ def check_study(settings: Settings) -> Findings:
     data = known_data(settings, found.problems, found.missing)
     check = _Check(settings, data)
     for problem in (
-        check.splits(), check.languages(), check.extractors(), check.pairs(),
+        check.worlds(), check.splits(), check.languages(), check.extractors(), check.pairs(),
         nothing_left(settings, data), check.translators(), translator_problems(settings, data),
         translation_problems(settings, data), lender_problems(settings, data), check.recipes(),
         mixed_features(settings, check.all), reranking_problems(settings, data),
@@ -69,6 +71,32 @@ class _Check:
         self.settings, self.data = settings, data
         self.all = {name: settings.recipe(name) for name in settings.recipes}
         self.split = settings.evaluations.retrieval.split
+
+    def worlds(self) -> Iterator[str]:
+        """Worlds that cannot be drawn, and what others expect of them that they do not have."""
+        for name, world in self.settings.worlds.items():
+            asked = argument_problems(**world.model_dump(exclude={"seed"}))
+            yield from (f"worlds.{name}: {problem}" for problem in asked)
+        for name, extractor in self.settings.extractors.items():
+            world = world_of(self.settings, extractor.images)
+            if world and PurePath(extractor.images) != raw_folder(world) / "images":
+                yield (
+                    f"extractors.{name}.images: expected {raw_folder(world) / 'images'}, where the "
+                    f"world {world} has its photos, found {extractor.images}"
+                )
+        for key, path in self._files():
+            if world := world_of(self.settings, path):
+                yield from self._undrawn(key, path, world)
+
+    def _undrawn(self, key: str, path: Path, world: str) -> Iterator[str]:
+        drawn = self.settings.worlds[world]
+        file = path.relative_to(raw_folder(world)).as_posix()
+        files = drawn_files(drawn.graded_pairs, drawn.parallel)
+        if file not in files:
+            yield (
+                f"{key}: expected a file that the world {world} writes into {raw_folder(world)}, "
+                f"found {file}.{suggest(file, files)}"
+            )
 
     def splits(self) -> Iterator[str]:
         """Splits that training and evaluation need, with two photos to tell apart."""
@@ -257,12 +285,25 @@ class _Check:
             )
         return total
 
+    def _largest_batch(self, recipe: Recipe) -> int | None:
+        """Return how many of what batches hold a recipe has at most; None if unknown."""
+        captions = self._training_captions(recipe)
+        if recipe.batch_of == "captions" or captions is None:
+            return captions
+        datasets = {
+            self.settings.pairs[name].dataset for name in self.settings.pair_sets(recipe.pairs)
+        }
+        return sum(self.data[name].photos.get("train", 0) for name in datasets)
+
     def memory(self) -> Iterator[str]:
         """Sizes that cannot fit."""
         for name, recipe in self.all.items():
             captions = self._training_captions(recipe)
             needed = recipe_bytes(recipe, recipe.batch_size if captions is None else captions)
             yield from too_large(f"recipes.{name}", needed, "sizes of layers and batch_size")
+        for name, translator in self.settings.translators.items():
+            needed = translator_bytes(translator)
+            yield from too_large(f"translators.{name}", needed, "sizes of layers")
         for name, extractor in self.settings.extractors.items():
             needed = extractor_bytes(extractor)
             yield from too_large(f"extractors.{name}", needed, "batch_size, crop and resize")
@@ -272,14 +313,14 @@ class _Check:
         for name, extractor in self.settings.extractors.items():
             data, folder = self.data.get(extractor.dataset), Path(extractor.images)
             where = f"extractors.{name}.images"
-            if is_drawn(self.settings, extractor.images):
+            if world_of(self.settings, folder):
                 continue
-            if not folder.is_dir():
+            if not os.path.isdir(folder):  # unlike Path's, of names that are too long as well
                 yield f"{where}: expected a folder of photos, {folder} is not there"
             elif data and data.images is not None:
                 yield from (f"{where}: {lost}" for lost in missing_photos(data.images, folder))
         for key, path in self._files():
-            if not is_drawn(self.settings, str(path)) and not path.is_file():
+            if not world_of(self.settings, path) and not os.path.isfile(path):
                 yield f"{key}: {path} is not there"
 
     def _files(self) -> Iterator[tuple[str, Path]]:
@@ -325,11 +366,11 @@ class _Check:
                 twins = photos_in_two_splits(data.images, Path(extractor.images))
                 yield from (f"extractors.{name}.images: {each}" for each in twins)
         for name, recipe in self.all.items():
-            captions = self._training_captions(recipe)
-            if captions is not None and captions < recipe.batch_size:
+            most = self._largest_batch(recipe)
+            if most is not None and most < recipe.batch_size:
                 yield (
-                    f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {captions} "
-                    f"training captions of {recipe.pairs}: each batch is all of them"
+                    f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {most} "
+                    f"training {recipe.batch_of} of {recipe.pairs}: each batch is all of them"
                 )
 
 

@@ -1,5 +1,7 @@
 """The commands of ``polyview``."""
 
+import os
+
 import click
 
 from pipeline_lib.cli.check import check
@@ -15,6 +17,8 @@ from pipeline_lib.edge import EdgeGroup
 @click.group(cls=EdgeGroup)
 def main() -> None:
     """Multilingual image-text embeddings: make a study of your own, and use what it trained."""
+    # In another project's pipeline a command is no stage of ours, whose lock would be kept.
+    os.environ.pop("DVC_STAGE", None)
 
 
 for command in (new, check, recipe, search, serve, export, embed):

@@ -106,8 +106,8 @@ def empty_features() -> Features:
 def check_features(features: Features) -> Iterator[str]:
     """Yield every way in which features break the contract."""
     ids, vectors = features.image_ids, features.vectors
-    if vectors.ndim != 2 or len(ids) != len(vectors):
-        yield f"expected one row per image id; found {len(ids)} ids, vectors of {vectors.shape}"
+    if ids.ndim != 1 or vectors.ndim != 2 or len(ids) != len(vectors):
+        yield f"expected one row per image id; found ids {ids.shape}, vectors {vectors.shape}"
         return
     yield from duplicate_rows(pd.DataFrame({"image_id": ids}), ["image_id"])
     rows = pd.DataFrame({"image_id": ids})

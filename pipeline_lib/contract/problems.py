@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,16 @@ def raise_problems(where: object, problems: Iterable[str]) -> None:
     if problems:
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise ContractError(f"{where}: {len(problems)} problem(s)\n{listed}")
+
+
+NAMED = 20
+"""Problems of one kind that are named; the others are counted."""
+
+
+def named(problems: Sequence[str], before: str = "", others: str = "more") -> list[str]:
+    """Return the first problems, and where there are more: ``before``, "and", how many others."""
+    more = len(problems) - NAMED
+    return [*problems[:NAMED], *([f"{before}and {more:,} {others}"] if more > 0 else [])]
 
 
 def lacks_memory(error: BaseException) -> bool:

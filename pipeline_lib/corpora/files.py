@@ -15,10 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline_lib.contract.problems import warn
-
-SHOWN_LINES = 20
-"""Of one kind of problem in one file, so many lines are listed; the rest are counted."""
+from pipeline_lib.contract.problems import named, warn
 
 _SHOWN_HEADER = 200
 """Of a header, so many characters are shown: a file of another form may be one line."""
@@ -197,10 +194,8 @@ def clean_column(table: pd.DataFrame, path: Path, problems: list[str]) -> list[s
 
 def note_lines(problems: list[str], path: Path, found: Iterable[tuple[int | str, str]]) -> None:
     """Note what was found on lines (or places) of a file: the first ones, then how many more."""
-    found = list(found)
-    problems.extend(f"{path}:{line}: {what}" for line, what in found[:SHOWN_LINES])
-    if len(found) > SHOWN_LINES:
-        problems.append(f"{path}: and {len(found) - SHOWN_LINES} more lines like the last one")
+    lines = [f"{path}:{line}: {what}" for line, what in found]
+    problems.extend(named(lines, f"{path}: ", "more lines like the last one"))
 
 
 def note_rows(

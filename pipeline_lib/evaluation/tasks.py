@@ -257,7 +257,7 @@ def _has_vectors(run: Evaluated, pair: tuple[str, str], words: list[tuple[str, s
 
 def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
     """Return which share of the tested words the recipe's lexicon held; None if not known."""
-    if not (run.recipe.aligns_words or getattr(run.recipe, "fits_maps", False)):
+    if not (run.recipe.aligns_words or run.recipe.fits_maps):
         return 0.0
     if run.recipe.lexicon != run.settings.word_translation.lexicon:
         return None

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import publish
@@ -21,9 +21,6 @@ from pipeline_lib.search.names import listed, printable
 _ROWS = 4096
 """Rows in memory at a time."""
 
-_NAMED = 20
-"""Problems that are named; the others are counted."""
-
 
 class _Problems:
     """Problems, the first of which are named and the others counted."""
@@ -32,7 +29,7 @@ class _Problems:
         self.named, self.more = [], 0
 
     def add(self, problem: str) -> None:
-        if len(self.named) < _NAMED:
+        if len(self.named) < NAMED:
             self.named.append(problem)
         else:
             self.more += 1

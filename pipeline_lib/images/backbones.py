@@ -59,6 +59,7 @@ class Backbone:
             package carries.
         feature_map: What the features are the mean over; none where more layers follow a map.
         stages: Return the names of the modules whose outputs are the maps after each stage.
+        smallest: Side in pixels of the smallest image that leaves it a pixel after all its stages.
     """
 
     build: "Callable[[int], nn.Module]"
@@ -70,6 +71,7 @@ class Backbone:
     weights: tuple[str, ...]
     feature_map: FeatureMap | None
     stages: "Callable[[nn.Module], list[str]]"
+    smallest: int = 1
 
 
 def _vgg19(side: int) -> "nn.Module":
@@ -141,6 +143,7 @@ BACKBONES = {
         ("IMAGENET1K_V1",),
         None,
         _vgg_stages,
+        smallest=32,
     ),
     **{
         name: Backbone(

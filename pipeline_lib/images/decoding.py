@@ -20,6 +20,8 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
 
+_AT_MOST, _SCALE = f"expected at most {MAX_PIXELS} pixels", "scale the image down"
+
 MIN_SIDE = 2
 """Pixels: what is smaller stands on pages to count visits, or where a photo was not found."""
 
@@ -71,6 +73,8 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
             return np.array(_to_rgb(_upright(image), image))
     except ImageError:
         raise
+    except Image.DecompressionBombError as error:  # before it tells the size
+        raise ImageError(f"{_AT_MOST}, found twice as many or more: {_SCALE}") from error
     except UnidentifiedImageError as error:
         raise ImageError(f"expected an image in one of {', '.join(FORMATS)}") from error
     except Exception as error:  # on damaged bytes Pillow raises a dozen unrelated types
@@ -91,9 +95,7 @@ def is_of_machine(error: BaseException | None) -> bool:
 def check_pixels(width: int, height: int) -> None:
     """Raise :class:`ImageError` where an image of this size would take too much memory."""
     if width * height > MAX_PIXELS:
-        raise ImageError(
-            f"expected at most {MAX_PIXELS} pixels, found {width} x {height}: scale the image down"
-        )
+        raise ImageError(f"{_AT_MOST}, found {width} x {height}: {_SCALE}")
 
 
 def _upright(image: Image.Image) -> Image.Image:

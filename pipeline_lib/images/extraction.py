@@ -13,7 +13,7 @@ import pandas as pd
 import torch
 
 from pipeline_lib.contract.features import Features, write_features
-from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.problems import named, raise_problems
 from pipeline_lib.contract.tables import check_images
 from pipeline_lib.fingerprints import ROOT, fingerprints
 from pipeline_lib.forks import cores
@@ -26,9 +26,6 @@ from pipeline_lib.images.transforms import TRANSFORMS, Transform, crop_problems
 from pipeline_lib.images.weights import WeightsFile, find_weights
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.shards import Pool, Shard, UnusableError, in_shards, run_shards
-
-_NAMED = 20
-"""Photos that are not there, of which so many are named and the others counted."""
 
 _COMPUTING_PACKAGES = ("pillow", "torch", "torchvision", "openvino")
 
@@ -77,10 +74,7 @@ def _problems_before_work(
     missing = [*_missing_folder(folder)]
     yield from missing
     paths = [] if missing else images["path"]
-    lost = [each for path in paths if (each := _lost(folder / path))]
-    yield from lost[:_NAMED]
-    if len(lost) > _NAMED:
-        yield f"and {len(lost) - _NAMED:,} more"
+    yield from named([each for path in paths if (each := _lost(folder / path))])
 
 
 def _missing_folder(folder: Path) -> Iterator[str]:

@@ -139,6 +139,12 @@ def crop_problems(settings: Cutting) -> Iterator[str]:
     squashed = transform is not None and transform.squashed
     if settings.resize < settings.crop and not squashed:
         yield f"resize: expected at least crop ({settings.crop}), found {settings.resize}"
+    backbone = BACKBONES.get(settings.backbone)
+    if backbone and settings.crop < backbone.smallest:
+        yield (
+            f"crop: expected at least {backbone.smallest}, which {settings.backbone} halves until "
+            f"one pixel is left, found {settings.crop}"
+        )
     if transform and transform.dense:
         yield from _dense_problems(settings)
 

@@ -114,7 +114,7 @@ class JointSpace(PreciseModule):
 
         weights.safetensors, architecture.json, vocabulary.json, preprocessing.json: no code, and
         all that :class:`~pipeline_lib.models.embedder.Embedder` needs. recipe.json says how it
-        learnt, for people: nothing reads it.
+        learnt: for people, a model's card, and whoever looks for what it has seen.
 
         Args:
             folder: Is made here.

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-_NAMED = 20
-"""Photos of a list that are named; the others are counted."""
+from pipeline_lib.contract.problems import named
 
 
 def printable(name: Path | str) -> str:
@@ -15,5 +14,4 @@ def printable(name: Path | str) -> str:
 def listed(unreadable: Mapping[str, str]) -> list[str]:
     """Return what is wrong with photos, by path: a line for each of the first, then how many."""
     lines = [f"{printable(path)}: {problem}" for path, problem in unreadable.items()]
-    more = [f"and {len(lines) - _NAMED:,} more"] if len(lines) > _NAMED else []
-    return lines[:_NAMED] + more
+    return named(lines)

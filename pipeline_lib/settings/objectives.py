@@ -98,6 +98,8 @@ class TwoBranch(Strict):
             pairs; their validations count for nothing.
     """
 
+    batch_of: ClassVar[str] = "photos"
+
     captions_per_image: Count
     caption_image_weight: Weight
     image_caption_weight: Weight
@@ -127,6 +129,7 @@ class Multiview(Strict):
     """
 
     reads_text_alone: ClassVar[bool] = True
+    batch_of: ClassVar[str] = "photos"
 
     caption_caption_weight: Weight
     text_photos: Whole

@@ -63,6 +63,9 @@ class Recipe(Architecture):
     reads_text_alone: ClassVar[bool] = False
     """Whether the objective learns from captions of photos that have no features, too."""
 
+    batch_of: ClassVar[str] = "captions"
+    """What ``batch_size`` counts, but for tuples of captions: ``captions`` or ``photos``."""
+
     paper: str
     dataset: Name
     pairs: Name
@@ -98,6 +101,11 @@ class Recipe(Architecture):
     @property
     def aligns_words(self) -> bool:
         """Whether training moves words towards their translations."""
+        return False
+
+    @property
+    def fits_maps(self) -> bool:
+        """Whether the text encoder has orthogonal maps, which a lexicon fits."""
         return False
 
 

@@ -446,8 +446,7 @@ class Settings(Strict):
                 f"found {recipe.word_dim}"
             )
         lexicon = self.lexicons.get(recipe.lexicon)
-        fits = getattr(recipe, "fits_maps", False)
-        if lexicon and fits and {*lexicon.languages} != {*recipe.languages}:
+        if lexicon and recipe.fits_maps and {*lexicon.languages} != {*recipe.languages}:
             yield (
                 f"{where}.lexicon: {recipe.lexicon} translates {' and '.join(lexicon.languages)}, "
                 f"the recipe has {', '.join(recipe.languages)}"

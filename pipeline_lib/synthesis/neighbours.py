@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.device import one_core_each
+from pipeline_lib.products import fast_products
 from pipeline_lib.synthesis.rounding import (
     Gridded,
     candidate_floor,
@@ -119,7 +120,9 @@ def score_tiles(
     for rows in tqdm(_slices(len(queries), _ROWS), "neighbours", disable=None, leave=False):
         block = F.pad(queries[rows].to(base.device, precision), (0, 2), value=1)
         for columns in _slices(len(base), _COLUMNS):
-            yield rows, columns, block @ extended[columns].T
+            with fast_products():
+                tile = block @ extended[columns].T
+            yield rows, columns, tile
 
 
 def exact_tiles(queries: Tensor, base: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:

@@ -34,8 +34,7 @@ class Stream:
     def _plan_epoch(self, epoch: int) -> list[Tensor]:
         random = np.random.default_rng([*self.seed, epoch])
         order = random.permutation(self.items)
-        ends = [*range(self.batch_size, len(order) - 1, self.batch_size), len(order)]
-        batches = np.split(order, ends[:-1])
+        batches = np.split(order, range(self.batch_size, len(order) - 1, self.batch_size))
         return [torch.from_numpy(batches[n]) for n in random.permutation(len(batches))]
 
 

@@ -68,6 +68,24 @@ PROBLEMS = {
         ],
         "recipes.mine: needs 20,",
     ),
+    "a translator beyond memory": (
+        lambda: change("translators", "mine", to=read_yaml(ROOT / "params.yaml")["translators"][
+            "world_en_de"
+        ] | {"dataset": "mine", "exclude_images": "none", "dim": 1_000_000}),
+        "translators.mine: needs ",
+    ),
+    "a crop of which nothing is left": (
+        lambda: [
+            change("extractors", "mine_lite0", "backbone", to="vgg19"),
+            change("extractors", "mine_lite0", "crop", to=31),
+        ],
+        "extractors.mine_lite0.crop: expected at least 32, which vgg19 halves until one pixel is "
+        "left, found 31",
+    ),
+    "a photo folder with too long a name": (
+        lambda: change("extractors", "mine_lite0", "images", to="x" * 300),
+        "extractors.mine_lite0.images: expected a folder of photos, xxx",
+    ),
     "photos beyond memory": (
         lambda: change("extractors", "mine_lite0", "crop", to=100_000),
         "extractors.mine_lite0: needs 5,790 GB at least, by batch_size, crop and resize; this",
@@ -336,10 +354,54 @@ def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
     assert result.exit_code == 0, result.output
 
 
+UNDRAWN = {
+    "sentences": (
+        ("evaluations", "sts", "sets", "world", "file"), "sts.tvs",
+        "evaluations.sts.sets.world: expected a file that the world world writes into "
+        "data/raw/world, found sts.tvs. Did you mean 'sts.tsv'?",
+    ),
+    "no graded pairs": (
+        ("worlds", "world", "graded_pairs"), 0,
+        "evaluations.sts.sets.world: expected a file that the world world writes into "
+        "data/raw/world, found sts.tsv.",
+    ),
+    "a lexicon": (
+        ("lexicons", "world_en_de", "train"), ["lexicon/en-xx.train.txt"],
+        "lexicons.world_en_de.train: expected a file that the world",
+    ),
+    "facts": (
+        ("pseudopairs", "world_pseudo", "images_of", "facts"), "data/raw/world/truth.json",
+        "pseudopairs.world_pseudo.images_of.facts: expected a file that the world",
+    ),
+    "photos": (
+        ("extractors", "world_lite0", "images"), "data/raw/world/image",
+        "extractors.world_lite0.images: expected data/raw/world/images, where the world world has "
+        "its photos, found data/raw/world/image",
+    ),
+    "pairs of six grades": (
+        ("worlds", "world", "graded_pairs"), 7,
+        "worlds.world: expected a multiple of 6 graded pairs, found 7",
+    ),
+    "no photos": (
+        ("worlds", "world", "images"), {},
+        "worlds.world: expected numbers of images for ['train', 'val', 'test'], found them for []",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNDRAWN)
+def test_what_a_world_does_not_draw_is_said_before_it_is_drawn(world, name):
+    keys, value, said = UNDRAWN[name]
+    change(*keys, to=value)
+    result = check()
+    assert result.exit_code != 0
+    assert said in " ".join(result.output.split())
+
+
 WARNINGS = {
     "a batch of all": (
         lambda: change("recipes", "mine", "batch_size", to=128),
-        "recipes.mine.batch_size: 128 is more than the 60 training captions of mine: each batch",
+        "recipes.mine.batch_size: 128 is more than the 30 training photos of mine: each batch",
     ),
     "photos in two splits": (
         lambda: [shutil.copy(photo(0), photo(number)) for number in (30, 39)],

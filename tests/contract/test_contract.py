@@ -182,7 +182,8 @@ def test_a_lost_or_changed_shard_is_no_row_of_zeros(tmp_path, damage, message):
         (["a", "a"], [[1.0], [2.0]], "repeated"),
         (["a", "b"], [[1.0], [np.nan]], "NaN"),
         (["a", "b"], [[1.0], [0.0]], "all zero"),
-        (["a"], [[1.0], [2.0]], "1 ids"),
+        (["a"], [[1.0], [2.0]], r"found ids \(1,\), vectors \(2, 1\)"),
+        ([["a"], ["b"]], [[1.0], [2.0]], r"found ids \(2, 1\), vectors \(2, 1\)"),
     ],
 )
 def test_bad_features_are_refused(tmp_path, ids, vectors, message):

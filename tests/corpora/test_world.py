@@ -18,7 +18,7 @@ from refusals import refused
 
 from pipeline_lib.corpora.table import read_captions_table
 from pipeline_lib.corpora.world.concepts import ACTORS, PLACES, THINGS
-from pipeline_lib.corpora.world.generate import generate
+from pipeline_lib.corpora.world.generate import drawn_files, generate
 from pipeline_lib.corpora.world.languages import LANGUAGES, say
 from pipeline_lib.corpora.world.layout import bounds, main_group
 from pipeline_lib.corpora.world.messages import sample_message
@@ -81,6 +81,11 @@ def test_equal_arguments_give_equal_bytes_and_another_seed_or_name_does_not(worl
         other = _content(_generate(tmp_path / str(changes), **changes))
         assert other.keys() == once.keys()
         assert not [name for name in once if other[name] == once[name]]
+
+
+def test_the_files_that_are_drawn_are_those_that_are_announced(world):
+    files = {name for name in _content(world) if not name.startswith("images/")}
+    assert drawn_files(300, PARALLEL) == files
 
 
 def test_counts_of_images_captions_and_translations(world, rows, truth):
@@ -585,6 +590,7 @@ def test_pairs_and_parallel_text_are_left_out_on_request_and_all_else_stays(worl
     none = dict.fromkeys(PARALLEL, 0)
     less = _content(_generate(tmp_path / "less", graded_pairs=0, parallel=none))
     left_out = {name for name in _content(world) if name.startswith(("sts.tsv", "parallel/"))}
+    assert drawn_files(0, none) == {name for name in less if not name.startswith("images/")}
     assert len(left_out) == 16
     assert less == {name: c for name, c in _content(world).items() if name not in left_out}
 

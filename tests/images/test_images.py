@@ -327,6 +327,12 @@ def test_size_limit_is_checked_before_decoding(tmp_path):
         decode(tmp_path / "a.png")
 
 
+def test_an_image_that_pillow_does_not_open_is_to_be_scaled_down_too(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(20_000, 20_000, 8, 2, b""))
+    with pytest.raises(ImageError, match=r"at most 89478485 pixels, .*: scale the image"):
+        decode(tmp_path / "a.png")
+
+
 # Transforms
 
 

@@ -7,12 +7,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from pipeline_lib.contract.lexicons import FOLDS
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.world.canvas import STYLES
 from pipeline_lib.corpora.world.drawing import draw_scene
 from pipeline_lib.corpora.world.lexicon import folds, lexicon
 from pipeline_lib.corpora.world.parallel import LANGUAGES, sample_parallel_lines
-from pipeline_lib.corpora.world.pictures import Picture, sample_pictures
+from pipeline_lib.corpora.world.pictures import (
+    CAPTION_LANGUAGES,
+    TRANSLATION_LANGUAGES,
+    Picture,
+    sample_pictures,
+)
 from pipeline_lib.corpora.world.scenes import Scene, facts
 from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
 from pipeline_lib.corpora.world.wording import Word, prefer
@@ -48,7 +54,7 @@ def generate(
     Raises:
         ContractError: If an argument is not as described.
     """
-    raise_problems("world corpus", _check(style, images, graded_pairs, parallel))
+    raise_problems("world corpus", argument_problems(style, images, graded_pairs, parallel))
 
     def stream(purpose: str) -> random.Random:
         return random.Random(f"{name}/{seed}/{purpose}")
@@ -86,9 +92,10 @@ def _draw(drawing: tuple[Scene, str, random.Random, Path]) -> None:
     draw_scene(scene, style, rng).save(path, quality=_JPEG_QUALITY)
 
 
-def _check(
+def argument_problems(
     style: str, images: dict[str, int], graded_pairs: int, parallel: dict[str, int]
 ) -> Iterator[str]:
+    """Yield which arguments of :func:`generate` are not as described."""
     if style not in STYLES:
         yield f"expected a style of {sorted(STYLES)}, found {style!r}"
     for what, sizes in (("images", images), ("parallel lines", parallel)):
@@ -99,6 +106,21 @@ def _check(
             yield f"expected at least 1 image for {split}, found {count}"
     if graded_pairs % GRADES:
         yield f"expected a multiple of {GRADES} graded pairs, found {graded_pairs}"
+
+
+def drawn_files(graded_pairs: int, parallel: dict[str, int]) -> set[str]:
+    """Return the names of the files that :func:`generate` writes, but for pictures."""
+    into = {*CAPTION_LANGUAGES, *TRANSLATION_LANGUAGES} - {"en"}
+    lexicons = {f"lexicon/{_lexicon_name(to, fold)}" for to in into for fold in FOLDS}
+    text = {f"parallel/{split}.{language}" for split in SPLITS for language in LANGUAGES}
+    return {
+        "captions.tsv", "truth.jsonl", *lexicons, *(["sts.tsv"] if graded_pairs else []),
+        *(text if any(parallel.values()) else []),
+    }  # fmt: skip
+
+
+def _lexicon_name(language: str, fold: str) -> str:
+    return f"en-{language}.{fold}.txt"
 
 
 def _caption_lines(pictures: list[Picture]) -> Iterator[str]:
@@ -132,7 +154,7 @@ def _write_lexicons(pictures: list[Picture], rng: random.Random, folder: Path) -
     english = words.pop("en")
     for language, target in sorted(words.items()):
         for fold, entries in folds(lexicon(english, target), rng).items():
-            path = folder / f"en-{language}.{fold}.txt"
+            path = folder / _lexicon_name(language, fold)
             _write_lines((" ".join(entry) for entry in entries), path)
 
 

@@ -19,6 +19,7 @@ from functools import cached_property
 from itertools import permutations
 
 import numpy as np
+import torch
 
 from pipeline_lib.exact import (
     dot_products,
@@ -27,6 +28,7 @@ from pipeline_lib.exact import (
     on_grid,
     paired_grid_products,
 )
+from pipeline_lib.products import fast_products
 
 Scores = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Scores of all pairs, higher is better: ``[n, dim], [m, dim] -> [n, m]``, new, of a float type.
@@ -229,7 +231,8 @@ def _product_error(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _rounded_products(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return a @ b.T
+    with fast_products():
+        return (torch.from_numpy(a) @ torch.from_numpy(b).T).numpy()
 
 
 def _blocks(
