@@ -6,7 +6,8 @@ Floating-point numbers differ between machines for three reasons, and ``f64`` re
   of products and sums are first rounded to a grid, coarse enough that float64 holds every partial
   sum exactly: then no order rounds. With 2^k terms both factors of a product keep (53 - k) / 2
   bits of the largest number of their row (22 of 256 terms, 21 of 2,048), about what float32 keeps.
-- ``exp``, ``log``, ``tanh`` differ between libraries. Here they are polynomials.
+- ``exp``, ``log``, ``tanh``, ``cos`` and powers differ between libraries, and in one library
+  between CPUs. Here they are polynomials and products, also those of the learning rate.
 - Compilers contract ``a * b + c`` where the CPU can. Here each operation is a kernel of its own.
   Additions, multiplications, divisions and square roots are rounded correctly by every CPU
   (IEEE 754), as are copies, comparisons and integers.
@@ -72,6 +73,16 @@ def root(x: Tensor) -> Tensor:
         return x.sqrt()
     found = torch.empty_like(x)
     np.sqrt(x.detach().numpy(), out=found.numpy())
+    return found
+
+
+def power(base: float, exponent: int) -> float:
+    """Return a power by multiplications: the C library's differs in its last bit between CPUs."""
+    found = 1.0
+    while exponent:
+        if exponent & 1:
+            found *= base
+        base, exponent = base * base, exponent >> 1
     return found
 
 
@@ -545,8 +556,8 @@ def _adam(
         raise NotImplementedError("Adam with weight decay")
     for each in zip(parameters, gradients, means, squares, steps, strict=True):
         *tensors, step = each
-        size = lr / (1 - beta1 ** float(step))
-        filled = math.sqrt(1 - beta2 ** float(step))
+        size = lr / (1 - power(beta1, int(step)))
+        filled = math.sqrt(1 - power(beta2, int(step)))
         parts = (tensor.view(-1).split(_CACHED) for tensor in tensors)
         for p, g, mean, square in zip(*parts, strict=True):
             mean.mul_(beta1).add_(g.mul(1 - beta1))

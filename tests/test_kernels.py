@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from graph import ROOT
 from near_ties import FOUND, near_ties
 
 BLAS = {
@@ -96,3 +97,33 @@ def test_float64_vectors_are_ranked_as_float32_ones(inputs, here):
         found, expected = find(**wide), here[what]
         kept = [name for name in found if "order" not in name and name != "unit"]
         assert_same_bytes({name: found[name] for name in kept}, {n: expected[n] for n in kept})
+
+
+RATES = """
+import tiny
+from pipeline_lib.arithmetic import power
+from pipeline_lib.training.optimization import SCHEDULES
+from pipeline_lib.training.translation import warmup_factor
+
+for epochs, updates in ((21, 5), (22, 5), (38, 5), (41, 5)):
+    recipe = tiny.polyview(max_epochs=epochs, warmup_epochs=1.0)
+    for update in range(epochs * updates):
+        print(SCHEDULES["cosine"](recipe, update / updates, 0).hex())
+for update in range(0, 20_000, 7):
+    print(warmup_factor(update, 100).hex(), power(0.999, update).hex(), power(0.9, update).hex())
+"""
+
+
+def test_rates_of_learning_are_the_same_bits_with_any_c_library():
+    """The C library chooses its cosines and powers by the CPU; (21, 5) is where they differ."""
+    withheld = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX2,-FMA"}
+    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ROOT)])}
+    here, there = (
+        subprocess.run(
+            [sys.executable, "-c", RATES], env=os.environ | path | more, check=True,
+            capture_output=True, text=True,
+        ).stdout.split()
+        for more in ({}, withheld)
+    )  # fmt: skip
+    assert len(here) > 9_000
+    assert here == there

@@ -122,9 +122,10 @@ def doubtful(history, **changes):
 
     def run(folder):
         recipe = tiny.recipe(**changes)
-        val = tiny.examples(tiny.learner(recipe), "val")
+        learner = tiny.learner(recipe)
+        train, val = (tiny.examples(learner, split) for split in ("train", "val"))
         base = {"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}
-        warn("; ".join(doubts([base | history], recipe, val)))
+        warn("; ".join(doubts([base | history], recipe, train, val)))
 
     return run
 

@@ -58,7 +58,7 @@ def check_study(settings: Settings) -> Findings:
         nothing_left(settings, data), check.translators(), translator_problems(settings, data),
         translation_problems(settings, data), lender_problems(settings, data), check.recipes(),
         mixed_features(settings, check.all), reranking_problems(settings, data),
-        leaks(settings, check.all, data), check.memory(),
+        leaks(settings, check.all, data), check.growth(), check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)
     found.missing += check.missing_files()
@@ -294,6 +294,20 @@ class _Check:
             self.settings.pairs[name].dataset for name in self.settings.pair_sets(recipe.pairs)
         }
         return sum(self.data[name].photos.get("train", 0) for name in datasets)
+
+    def growth(self) -> Iterator[str]:
+        """Shares of photos that leave fewer than their word vectors have numbers."""
+        for name, chosen in self.settings.growth.items():
+            dim = self.settings.word_vectors[chosen.word_vectors].dim
+            data = self.data.get(self.settings.recipe(name).dataset)
+            photos = data.photos.get("train", 0) if data else 0
+            for share in chosen.photos if photos else ():
+                if (left := round(share * photos)) < dim:
+                    yield (
+                        f"growth.{name}.photos: expected {dim} photos or more, as many as "
+                        f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
+                        "Make the share larger"
+                    )
 
     def memory(self) -> Iterator[str]:
         """Sizes that cannot fit."""

@@ -5,6 +5,9 @@ from math import comb, sqrt
 CUTOFFS = (1, 5, 10)
 """R@k of every table is for these k."""
 
+PERFECT_RECALL_SUM = 200 * len(CUTOFFS)
+"""Of R@k (%) in both directions."""
+
 
 def chance_recall_sum(images: int, captions: int) -> tuple[float, float]:
     """Return the sum of six recalls (%) of random ranks, and a bound on its standard deviation.

@@ -49,8 +49,12 @@ def read_reports(folder: Path) -> dict[str, dict]:
 
 
 def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
-    """Return the validation whose weights one seed kept: the first of the best."""
-    scores = history[select_by]
+    """Return the validation whose weights one seed kept: the first of the best.
+
+    Those of pre-training, at epoch 0, keep none.
+    """
+    counted = history[history["epoch"] > 0] if "epoch" in history else history
+    scores = (history if counted.empty else counted)[select_by]
     return history.loc[scores.idxmax() if HIGHER_IS_BETTER[select_by] else scores.idxmin()]
 
 

@@ -4,6 +4,7 @@ A recipe's words are drawn by :func:`set_words`, whatever its ``initialization``
 ``word_vectors: random`` there are vectors of no word, and all are drawn as unknown ones.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
@@ -39,7 +40,7 @@ def xavier(module: nn.Module, generator: torch.Generator) -> None:
     for table in _layers(module, nn.Embedding):
         nn.init.uniform_(table.weight, -WORD_BOUND, WORD_BOUND, generator=generator)
     for layer in _layers(module, nn.RNNBase):
-        bound = layer.hidden_size**-0.5
+        bound = 1 / math.sqrt(layer.hidden_size)
         for weight in layer.parameters():
             nn.init.uniform_(weight, -bound, bound, generator=generator)
 

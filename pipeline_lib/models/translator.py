@@ -1,6 +1,7 @@
 """The translator: a network, its subwords and its search; saved and loaded here."""
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -196,9 +197,10 @@ def initialize(network: nn.Module, generator: torch.Generator) -> None:
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
         elif isinstance(layer, nn.Embedding):
-            nn.init.normal_(layer.weight, std=layer.embedding_dim**-0.5, generator=generator)
+            deviation = 1 / math.sqrt(layer.embedding_dim)
+            nn.init.normal_(layer.weight, std=deviation, generator=generator)
         elif isinstance(layer, nn.GRU | nn.GRUCell):
-            bound = layer.hidden_size**-0.5
+            bound = 1 / math.sqrt(layer.hidden_size)
             for weight in layer.parameters():
                 nn.init.uniform_(weight, -bound, bound, generator=generator)
 

@@ -108,6 +108,14 @@ class BagText(Strict):
         """Numbers in the widest layer of a sentence, by which cores are given."""
         return self.embed_dim
 
+    def problems(self) -> Iterator[str]:
+        """Yield what the keys contradict."""
+        if self.precision == "bf16":
+            yield (
+                "precision: expected f32 or f64, found bf16, in which recurrent layers multiply: "
+                "the text encoder bag has none"
+            )
+
 
 class ResidualImage(Strict):
     """Standardised features through an affine map, and through a network that corrects it.

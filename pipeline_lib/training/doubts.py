@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline_lib.contract.recalls import chance_recall_sum
+from pipeline_lib.contract.recalls import PERFECT_RECALL_SUM, chance_recall_sum
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
@@ -18,9 +18,13 @@ _COLLAPSED = 0.99
 """Share of the loss of one point, above which a space is one."""
 
 
-def doubts(history: History, recipe: Recipe, validation: Examples) -> list[str]:
+def doubts(history: History, recipe: Recipe, training: Examples, validation: Examples) -> list[str]:
     """Return what is doubtful in a training that ended, as sentences; empty if nothing is."""
-    return [*_chance(history, validation), *_collapse(history, recipe), *_absent(history, recipe)]
+    return [
+        *_chance(history, validation),
+        *_collapse(history, recipe, training),
+        *_absent(history, recipe),
+    ]
 
 
 def _chance(history: History, validation: Examples) -> Iterator[str]:
@@ -30,7 +34,16 @@ def _chance(history: History, validation: Examples) -> Iterator[str]:
         own = chance_recall_sum(images, len(sentences))
         chance, deviation = chance + own[0], deviation + own[1]
     best = max(row[RECALL_SUM] for row in history)
-    if best <= chance + _DEVIATIONS * deviation:
+    bound, highest = (
+        chance + _DEVIATIONS * deviation,
+        PERFECT_RECALL_SUM * len(validation.sentences),
+    )
+    if bound >= highest:
+        yield (
+            f"the validation photos are too few to tell what was learnt from chance, which gives "
+            f"{chance:.1f} ± {deviation:.1f} of {highest:.0f}. Add some"
+        )
+    elif best <= bound:
         yield (
             f"the best sum of recalls on the validation captions is {best:.1f}, where chance gives "
             f"{chance:.1f} ± {deviation:.1f}: nothing was learnt. Lower learning_rate, train "
@@ -38,19 +51,33 @@ def _chance(history: History, validation: Examples) -> Iterator[str]:
         )
 
 
-def _collapse(history: History, recipe: Recipe) -> Iterator[str]:
+def _collapse(history: History, recipe: Recipe, training: Examples) -> Iterator[str]:
     margin, violations = getattr(recipe, "margin", None), getattr(recipe, "violations", None)
     column = "loss_image_caption"
     losses = [row[column] for row in history if np.isfinite(row.get(column, np.nan))]
     if margin is None or recipe.objective != "alternating" or not losses:
         return
-    wrong = recipe.batch_size - 1 if violations == "sum" else 1
+    wrong = _wrong(recipe, training) if violations == "sum" else 1
     if min(losses) >= _COLLAPSED * 2 * margin * wrong:
         yield (
             f"the loss never fell below {min(losses):.4f}; all vectors in one point cost "
             f"{2 * margin * wrong:.4f}: the space is collapsed. Lower learning_rate, or average "
             "more violations"
         )
+
+
+def _wrong(recipe: Recipe, training: Examples) -> float:
+    """Return how many wrong candidates a caption has in a batch, in the mean of the fewest."""
+    return min(
+        _wrong_of(len(each), len(each.image_index.unique()), recipe.batch_size)
+        for each in training.sentences.values()
+    )
+
+
+def _wrong_of(captions: int, images: int, batch_size: int) -> float:
+    """Return it for one language: others in the batch, but for those of the same image."""
+    others, of_other_images = max(captions - 1, 1), captions - captions / images
+    return (min(batch_size, captions) - 1) * of_other_images / others
 
 
 def _absent(history: History, recipe: Recipe) -> Iterator[str]:

@@ -105,5 +105,7 @@ class _Fitting:
         return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
 
     def _learning_rate(self, update: int, stalls: int) -> float:
+        if update < self.objective.updates_before:
+            return self.recipe.learning_rate
         share = SCHEDULES[self.recipe.schedule](self.recipe, self._epoch(update), stalls)
         return self.recipe.learning_rate * share

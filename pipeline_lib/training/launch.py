@@ -2,7 +2,8 @@
 
 ``POLYVIEW_TRAIN_PROCESSES=n`` has the stage start itself n times by PyTorch's elastic agent, on
 this machine; ``torchrun`` does the same for several machines. It comes from the environment, not
-from the parameters: no hash and no result depends on it.
+from the parameters, and no hash depends on it. Where there is dropout each rank draws its own: the
+numbers are others of the same distribution, as with another seed (docs/machines.md).
 """
 
 import logging

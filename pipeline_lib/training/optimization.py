@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
+from pipeline_lib.arithmetic import cos, power
 from pipeline_lib.settings.recipes import Recipe
 
 ADAM_BETAS = (0.9, 0.999)
@@ -81,8 +82,8 @@ def _move(
     What a moment lacks for its zero start is the share that no gradient has filled yet.
     """
     powers = {"mean": gradient, "square": gradient**2}
-    for (name, power), beta in zip(powers.items(), ADAM_BETAS, strict=True):
-        state[name].mul_(beta).add_(power, alpha=1 - beta)
+    for (name, raised), beta in zip(powers.items(), ADAM_BETAS, strict=True):
+        state[name].mul_(beta).add_(raised, alpha=1 - beta)
         state[f"{name}_share"].mul_(beta).add_(1 - beta)
     root = (state["square"] / state["square_share"]).sqrt_().add_(_EPSILON)
     step = state["mean"].div(state["mean_share"]).div_(root).mul_(rate)
@@ -123,18 +124,19 @@ def _adamw(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def _steps(recipe: Recipe, epoch: float, _stalls: int) -> float:
-    return recipe.decay_factor ** bisect_right(sorted(recipe.decay_epochs), epoch)
+    return power(recipe.decay_factor, bisect_right(sorted(recipe.decay_epochs), epoch))
 
 
 def _stall(recipe: Recipe, _epoch: float, stalls: int) -> float:
-    return recipe.decay_factor**stalls
+    return power(recipe.decay_factor, stalls)
 
 
 def _cosine(recipe: Recipe, epoch: float, _stalls: int) -> float:
     warmup = recipe.warmup_epochs
     if epoch < warmup:
         return (epoch + _FIRST_SHARE) / (warmup + _FIRST_SHARE)
-    return (1 + math.cos(math.pi * (epoch - warmup) / (recipe.max_epochs - warmup))) / 2
+    angle = math.pi * (epoch - warmup) / (recipe.max_epochs - warmup)
+    return (1 + float(cos(torch.tensor(angle, dtype=torch.float64)))) / 2
 
 
 OPTIMIZERS: dict[str, Callable[[nn.Module, Recipe], torch.optim.Optimizer]] = {

@@ -225,7 +225,7 @@ def _train(
     with publish(work / MODEL) as folder:
         learner.space.save(folder, preprocessing, of_seed(material.recipe, seed).model_dump())
     described = {"parameters": parameter_counts(learner), "precision": learner.precision}
-    if found := doubts(course.history, material.recipe, val):
+    if found := doubts(course.history, material.recipe, train, val):
         described["doubts"] = found
     with publish(work / RECORD) as folder:
         folder.mkdir()

@@ -1,5 +1,6 @@
 """Training of a translator: warm-up, early stopping on BLEU, averaged checkpoints."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -50,7 +51,7 @@ def warmup_factor(update: int, warmup_updates: int) -> float:
     It rises linearly, then falls with the inverse square root (§5.3 of Vaswani et al. 2017).
     """
     step = (update + 1) / warmup_updates
-    return min(step, step**-0.5)
+    return min(step, 1 / math.sqrt(step))
 
 
 class _Fitting:

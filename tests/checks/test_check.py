@@ -74,6 +74,17 @@ PROBLEMS = {
         ] | {"dataset": "mine", "exclude_images": "none", "dim": 1_000_000}),
         "translators.mine: needs ",
     ),
+    "a share of photos that leaves fewer than word vectors have numbers": (
+        lambda: change("growth", "mine", to={
+            "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
+            "photos": [0.01], "seeds": [1],
+        }),
+        "growth.mine.photos: expected ",
+    ),
+    "bf16 without a recurrent layer": (
+        lambda: change("recipes", "mine", "precision", to="bf16"),
+        "recipes.mine.precision: expected f32 or f64, found bf16, in which recurrent layers",
+    ),
     "a crop of which nothing is left": (
         lambda: [
             change("extractors", "mine_lite0", "backbone", to="vgg19"),

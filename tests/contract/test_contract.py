@@ -9,6 +9,7 @@ from refusals import refused
 from pipeline_lib.contract.features import Features, empty_features, read_features, write_features
 from pipeline_lib.contract.hdf5 import text_of
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.reports import best_validation
 from pipeline_lib.contract.tables import (
     check_captions_have_images,
     empty_pairs,
@@ -196,3 +197,11 @@ def test_the_empty_artefacts_are_valid(tmp_path):
     write_features(empty_features(), tmp_path / "f")
     assert len(read_pairs(tmp_path / "p")) == 0
     assert len(read_features(tmp_path / "f").image_ids) == 0
+
+
+def test_a_validation_of_pretraining_is_never_the_best():
+    history = pd.DataFrame(
+        {"update": [5, 10, 15], "epoch": [0.0, 0.5, 1.0], "recall_sum": [500.0, 400.0, 450.0]}
+    )
+    assert best_validation(history, "recall_sum")["update"] == 15
+    assert best_validation(history[:1], "recall_sum")["update"] == 5

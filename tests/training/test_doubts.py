@@ -1,6 +1,7 @@
 """A run that ended and learnt nothing says so."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from pipeline_lib.training.seeds import description
 def found(*rows, **changes):
     recipe = tiny.recipe(**changes)
     base = {"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}
-    val = tiny.examples(tiny.learner(recipe), "val")
-    return doubts([base | row for row in rows], recipe, val)
+    learner = tiny.learner(recipe)
+    train, val = (tiny.examples(learner, split) for split in ("train", "val"))
+    return doubts([base | row for row in rows], recipe, train, val)
 
 
 def test_a_run_that_learnt_has_no_doubts():
@@ -49,7 +51,7 @@ def test_a_loss_that_stays_at_one_point_is_named():
     assert "never fell below 0.3980; all vectors in one point cost 0.4000" in said
     assert found({"loss_image_caption": 0.41}, {"loss_image_caption": 0.39}) == []
     (said,) = found({"loss_image_caption": 1.2}, violations="sum", batch_size=4)
-    assert "in one point cost 1.2000" in said
+    assert "in one point cost 1.0909" in said
 
 
 def test_caption_caption_updates_that_never_began_are_named():
@@ -70,3 +72,28 @@ def test_the_doubts_of_all_seeds_stand_in_one_file(tmp_path):
         "ended": {"1": "cap", "2": "cap"},
         "doubts": {"2": ["x"]},
     }
+
+
+def test_photos_too_few_to_tell_learning_from_chance_are_named():
+    recipe = tiny.recipe()
+    learner = tiny.learner(recipe)
+    train, val = (tiny.examples(learner, split) for split in ("train", "val"))
+    few = {
+        key: replace(
+            each,
+            token_ids=each.token_ids[each.image_index < 2],
+            lengths=each.lengths[each.image_index < 2],
+            image_index=each.image_index[each.image_index < 2],
+        )
+        for key, each in val.sentences.items()
+    }
+    history = [{"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}]
+    (said,) = doubts(history, recipe, train, replace(val, sentences=few))
+    assert "too few to tell what was learnt from chance" in said
+    assert "of 1200. Add some" in said
+
+
+def test_a_batch_larger_than_the_captions_has_no_more_wrong_ones_than_they_are():
+    one_point = 2 * 0.2 * (2 * tiny.IMAGES - 2)
+    (said,) = found({"loss_image_caption": one_point}, violations="sum", batch_size=1000)
+    assert f"in one point cost {one_point:.4f}" in said

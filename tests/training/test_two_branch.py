@@ -24,7 +24,7 @@ from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.training.examples import Examples, Sentences
-from pipeline_lib.training.fitting import fit
+from pipeline_lib.training.fitting import _Fitting, fit
 from pipeline_lib.training.two_branch import (
     CLASSIFIER,
     PRETRAINING,
@@ -321,6 +321,16 @@ def test_validations_of_pretraining_neither_count_nor_are_kept(tmp_path, schedul
     assert made.updates_before == 4 * made.updates_per_epoch
     assert (len(course.history), course.ended) == (7, "cap")
     assert not moved(seen[5], named(learner.space))
+
+
+def test_pretraining_has_the_whole_rate_and_the_schedule_begins_after_it():
+    keys = {"decay_epochs": None, "decay_factor": None, "warmup_epochs": 1.0, "max_epochs": 3}
+    learner, _, made = prepare_learner(
+        "two_branch", pretraining_epochs=4, schedule="cosine", **keys
+    )
+    rate = _Fitting(learner, made, None, 1).pace.learning_rate
+    assert [rate(n, 0) for n in range(made.updates_before)] == [0.01] * made.updates_before
+    assert rate(made.updates_before, 0) == pytest.approx(0.01 * 0.01 / 1.01)
 
 
 def test_pretraining_passes_over_a_batch_in_one_language():
