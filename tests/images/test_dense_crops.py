@@ -175,7 +175,7 @@ def test_a_crop_as_large_as_the_photo_is_the_whole_network():
 def test_a_backbone_without_a_map_is_refused_before_any_work(tmp_path, settings):
     noise(tmp_path, 40, 40)
     row = {"image_id": "a:1", "dataset": "a", "split": "train", "path": "noise.png"}
-    vgg19 = replace(settings, backbone="vgg19", weights="not looked for")
+    vgg19 = replace(settings, backbone="vgg19", crop=32, weights="not looked for")
     with pytest.raises(ContractError) as caught:
         extract(pd.DataFrame([row]), tmp_path, vgg19, tmp_path / "out.h5", tmp_path / "resume")
     assert "1 problem(s)" in str(caught.value)
