@@ -16,7 +16,7 @@ from torch._C import DispatchKeySet
 from torch.library import Library, get_kernel
 
 _FEWEST_MULTIPLICATIONS, _FEWEST_ROWS = 2**20, 4
-"""Of a product, and of either side of its result: smaller ones take MKL no longer (measured)."""
+"""Of a product, and of either side of its result: smaller ones MKL makes as fast (measured)."""
 
 
 @cache
@@ -28,27 +28,28 @@ def by_mkl_at_half_speed() -> bool:
 
 
 class _OneDNN:
-    """Stands in for PyTorch's kernels while at least one block asks for it, in any thread."""
+    """Stands in for PyTorch's kernels while a block asks for it, in any thread.
+
+    It is put in their place by the first block and stays, for all of the process: a kernel cannot
+    safely be taken away while another thread may be in it. Outside blocks it hands all on.
+    """
 
     def __init__(self) -> None:
-        self._lock, self._blocks = threading.Lock(), 0
+        self.blocks, self._lock = 0, threading.Lock()
         self._library: Library | None = None
 
     def begin(self) -> None:
         with self._lock:
-            self._blocks += 1
-            if self._blocks > 1:
-                return
-            # Operators keep their gradients: those are made of the same products.
-            self._library = Library("aten", "IMPL")
-            for name, kernel in (("mm", _mm), ("addmm", _addmm)):
-                self._library.impl(name, kernel, "CPU", with_keyset=True, allow_override=True)
+            self.blocks += 1
+            if self._library is None:
+                # Operators keep their gradients: those are made of the same products.
+                self._library = Library("aten", "IMPL")
+                for name, kernel in (("mm", _mm), ("addmm", _addmm)):
+                    self._library.impl(name, kernel, "CPU", with_keyset=True, allow_override=True)
 
     def end(self) -> None:
         with self._lock:
-            self._blocks -= 1
-            if not self._blocks:
-                self._library._destroy()
+            self.blocks -= 1
 
 
 _ONEDNN = _OneDNN()
@@ -72,15 +73,11 @@ _MM, _ADDMM = (get_kernel(f"aten::{name}", "CPU").call_boxed for name in ("mm", 
 
 
 def _pays(a: Tensor, b: Tensor) -> bool:
-    if a.dtype is not torch.float32 or b.dtype is not torch.float32:
+    if not _ONEDNN.blocks or a.dtype is not torch.float32 or b.dtype is not torch.float32:
         return False
-    if (
-        a.ndim != 2 or b.ndim != 2 or a.shape[1] != len(b)
-    ):  # PyTorch's own kernel says what is wrong
-        return False
-    (rows, terms), columns = a.shape, b.shape[1]
-    large = rows * terms * columns > _FEWEST_MULTIPLICATIONS
-    return large and min(rows, columns) >= _FEWEST_ROWS
+    fit = a.ndim == b.ndim == 2 and a.shape[1] == len(b)  # if not, PyTorch's own kernel says so
+    large = fit and a.numel() * b.shape[1] > _FEWEST_MULTIPLICATIONS
+    return large and min(len(a), b.shape[1]) >= _FEWEST_ROWS
 
 
 def _mm(keys: DispatchKeySet, a: Tensor, b: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.recalls import PERFECT_RECALL_SUM
 from pipeline_lib.evaluation.seed_noise import SeedNoise, mean_intervals, noise_draws
 from pipeline_lib.reporting.differences import Measured
 from pipeline_lib.reporting.figures import FIGURE
@@ -13,7 +14,7 @@ _RECALLS = 6
 """Recalls in a sum."""
 
 _RANGES = {
-    "sum_of_recalls": (0, 600),
+    "sum_of_recalls": (0, PERFECT_RECALL_SUM),
     ("sentence_retrieval", "sum_of_recalls"): (0, 300),
     **dict.fromkeys(("r1", "r5", "r10", "p1", "p5", "p10", "mean_recall", "overlap"), (0, 100)),
     **dict.fromkeys(("pearson", "spearman", "rank_correlation"), (-1, 1)),
