@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipeline_lib.contract.problems import named
 from pipeline_lib.publishing import file_sha256
-
-SHOWN = 5
-"""Missing files that are listed; the rest are counted."""
 
 
 def missing_photos(images: pd.DataFrame, folder: Path) -> Iterator[str]:
     """Yield the photos of a table that are not in a folder."""
     absent = [path for path in images["path"] if not os.path.isfile(folder / path)]
-    for path in absent[:SHOWN]:
-        yield f"{folder / path} is not there"
-    if len(absent) > SHOWN:
-        yield f"and {len(absent) - SHOWN} more photos are not there"
+    yield from named(
+        [f"{folder / path} is not there" for path in absent], others="more photos are not there"
+    )
 
 
 def photos_in_two_splits(images: pd.DataFrame, folder: Path) -> Iterator[str]:

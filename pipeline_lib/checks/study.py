@@ -291,7 +291,8 @@ class _Check:
         if recipe.batch_of == "captions" or captions is None:
             return captions
         datasets = {
-            self.settings.pairs[name].dataset for name in self.settings.pair_sets(recipe.pairs)
+            source_of(self.settings, self.settings.pairs[name].dataset)
+            for name in self.settings.pair_sets(recipe.pairs)
         }
         return sum(self.data[name].photos.get("train", 0) for name in datasets)
 

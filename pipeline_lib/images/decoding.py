@@ -6,6 +6,7 @@ extraction (the network is the rest).
 """
 
 import errno
+import warnings
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +20,9 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
+
+# It is refused in our own words.
+warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 _AT_MOST, _SCALE = f"expected at most {MAX_PIXELS} pixels", "scale the image down"
 

@@ -34,10 +34,8 @@ def _chance(history: History, validation: Examples) -> Iterator[str]:
         own = chance_recall_sum(images, len(sentences))
         chance, deviation = chance + own[0], deviation + own[1]
     best = max(row[RECALL_SUM] for row in history)
-    bound, highest = (
-        chance + _DEVIATIONS * deviation,
-        PERFECT_RECALL_SUM * len(validation.sentences),
-    )
+    bound = chance + _DEVIATIONS * deviation
+    highest = PERFECT_RECALL_SUM * len(validation.sentences)
     if bound >= highest:
         yield (
             f"the validation photos are too few to tell what was learnt from chance, which gives "

@@ -439,6 +439,14 @@ def test_what_may_be_meant_is_said_and_passes(mine, case):
     assert said in result.output
 
 
+def test_photos_of_a_data_set_and_of_its_translation_are_the_same_photos(world):
+    add("pairs", "both", "world_en_de_machine", plus="world_six")
+    change("recipes", "polyview", "pairs", to="both")
+    change("recipes", "polyview", "batch_size", to=600)
+    said = "recipes.polyview.batch_size: 600 is more than the 540 training photos of both"
+    assert said in check().output
+
+
 def test_all_problems_come_at_once_and_stop_the_first_stage(mine):
     change("pools", "de", to="translation")
     change("evaluations", "retrieval", "split", to="tset")

@@ -2,6 +2,8 @@
 
 import errno
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights, read_state_dict
 from pipeline_lib.publishing import file_sha256
 
+ROOT = Path(__file__).resolve().parents[2]
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)
 
 
@@ -325,6 +328,15 @@ def test_size_limit_is_checked_before_decoding(tmp_path):
     (tmp_path / "a.png").write_bytes(png(width, 1000, 8, 0, b""))
     with pytest.raises(ImageError, match=f"found {width} x 1000"):
         decode(tmp_path / "a.png")
+
+
+def test_pillow_adds_no_warning_of_its_own(tmp_path):
+    (tmp_path / "a.png").write_bytes(png(MAX_PIXELS // 1000 + 1, 1000, 8, 0, b""))
+    script = "import sys; from pipeline_lib.images.decoding import decode; decode(sys.argv[1])"
+    command = [sys.executable, "-c", script, str(tmp_path / "a.png")]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stderr
+    assert "scale the image down" in said
+    assert "DecompressionBombWarning" not in said
 
 
 def test_an_image_that_pillow_does_not_open_is_to_be_scaled_down_too(tmp_path):
