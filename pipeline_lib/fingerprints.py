@@ -18,8 +18,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that holds this package and ``stages``."""
 
-_READER = frozenset({ROOT / "pipeline_lib/settings/study.py"})
-"""Reads all of params.yaml for every stage; what a stage reads of it is compared by value."""
+_WRITES_NOTHING = frozenset(
+    ROOT / "pipeline_lib" / module for module in ("settings/study.py", "checks/study.py")
+)
+"""One reads all of params.yaml for every stage; what a stage reads of it is compared by value. The
+other can only refuse."""
 
 
 def stage_code(stage: str, described: Iterable[str] = ()) -> str:
@@ -31,7 +34,7 @@ def stage_code(stage: str, described: Iterable[str] = ()) -> str:
             params.yaml means, where values are compared before they are read.
     """
     starts = [ROOT / "stages" / f"{stage}.py", *(ROOT / module for module in described)]
-    return fingerprints(starts, ROOT, _READER)
+    return fingerprints(starts, ROOT, _WRITES_NOTHING)
 
 
 def is_resolved(stage: str) -> bool:

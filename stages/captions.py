@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from pipeline_lib.checks.study import check_before_work
 from pipeline_lib.contract.tables import check_captions_have_images, write_captions, write_images
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.edge import EdgeCommand
@@ -18,6 +19,7 @@ def main(name: str) -> None:
     """Write data/captions/NAME.parquet and data/images/NAME.parquet."""
     settings = load_settings()
     dataset = choose(settings.datasets, name, "data set")
+    check_before_work(settings, name)  # resolve has not run since, if the files alone changed
     options = dataset.model_dump(exclude={"reader", "raw"})
     corpus = READERS[dataset.reader](Path(dataset.raw), name, **options)
     captions = tokenize_captions(corpus.captions, settings.tokenizers)

@@ -7,13 +7,11 @@ from pathlib import Path
 import click
 from ruamel.yaml import YAML
 
-from pipeline_lib.checks.study import check_study
-from pipeline_lib.contract.problems import raise_problems, warn
+from pipeline_lib.checks.study import check_before_work
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import publish
-from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
 
 
@@ -21,10 +19,7 @@ from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules
 def main() -> None:
     """Write data/resolved: code/STAGE.txt, recipes and preprocessing by NAME, and settings."""
     settings = load_settings()
-    found = check_study(settings)
-    for sentence in lines_of(PARAMS, [*found.warnings, *found.missing]):
-        warn(f"{PARAMS}: {sentence}")
-    raise_problems(PARAMS, lines_of(PARAMS, found.problems))
+    check_before_work(settings)
     chosen = settings.model_dump(mode="json")
     evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
     texts = {

@@ -63,19 +63,23 @@ class Data:
         return sorted(a for s, name, a in self.captions if (s, name) == (split, language))
 
 
-def known_data(settings: Settings, problems: list[str], missing: list[str]) -> dict[str, Data]:
-    """Read the data sets of a study, translated ones included.
+def known_data(
+    settings: Settings, problems: list[str], missing: list[str], only: str | None = None
+) -> dict[str, Data]:
+    """Read data sets of a study, and count those that are translated from them.
 
     Args:
         settings: Of the study, whose folder is the current one.
         problems: Where it is noted what is wrong with a data set.
         missing: Where it is noted which are not there; what a stage draws is never missing.
+        only: Name of the one to read; None for all.
 
     Returns:
         By name, those that could be read.
     """
-    found = {}
-    for name, dataset in settings.datasets.items():
+    every, found = settings.datasets, {}
+    asked = every if only is None else {only: every[only]}
+    for name, dataset in asked.items():
         drawn = _drawn(settings.worlds, dataset)
         if drawn:
             found[name] = replace(drawn, parallel=_drawn_parallel(settings, name, drawn, problems))

@@ -17,6 +17,9 @@ from pipeline_lib.checks.translated import (
     translation_problems,
     translator_problems,
 )
+from pipeline_lib.contract.problems import raise_problems, warn
+from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
+from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.corpus import SPLITS, intended_split
 from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
@@ -24,9 +27,10 @@ from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems
 from pipeline_lib.publishing import digest_in_name
 from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest, unknown
-from pipeline_lib.settings.study import Settings
+from pipeline_lib.settings.study import PARAMS, Settings
 
 NO_FACTS = Path("data/facts/none.jsonl")
 """Facts of what nobody knows the truth of; a stage writes the file."""
@@ -48,10 +52,26 @@ class Findings:
     warnings: list[str] = field(default_factory=list)
 
 
-def check_study(settings: Settings) -> Findings:
-    """Check the study in the current folder."""
+def check_before_work(settings: Settings, dataset: str | None = None) -> None:
+    """Raise what is wrong with the study in the current folder, and warn of what may be meant.
+
+    Args:
+        settings: Of the study.
+        dataset: Whose files alone are read: the others' are as they were.
+
+    Raises:
+        ContractError: Lists all that would fail.
+    """
+    found = check_study(settings, dataset)
+    for sentence in lines_of(PARAMS, [*found.warnings, *found.missing]):
+        warn(f"{PARAMS}: {sentence}")
+    raise_problems(PARAMS, lines_of(PARAMS, found.problems))
+
+
+def check_study(settings: Settings, dataset: str | None = None) -> Findings:
+    """Check the study in the current folder, or what one data set of it may have wrong."""
     found = Findings()
-    data = known_data(settings, found.problems, found.missing)
+    data = known_data(settings, found.problems, found.missing, dataset)
     check = _Check(settings, data)
     for problem in (
         check.worlds(), check.splits(), check.languages(), check.extractors(), check.pairs(),
@@ -375,6 +395,9 @@ class _Check:
                         f"datasets.{name}: nothing uses the {data.photos[split]} photos of the "
                         f"split {split!r}. Did you mean {meant!r}?"
                     )
+        yield from self._unread_languages()
+        for name, recipe in self.all.items():
+            yield from self._few_to_validate(f"recipes.{name}", recipe)
         for name, extractor in self.settings.extractors.items():
             data = self.data.get(extractor.dataset)
             if data and data.images is not None:
@@ -387,6 +410,49 @@ class _Check:
                     f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {most} "
                     f"training {recipe.batch_of} of {recipe.pairs}: each batch is all of them"
                 )
+
+    def _unread_languages(self) -> Iterator[str]:
+        """Languages of raw data sets that no pair set and no translator names."""
+        sets = self.settings.pairs.values()
+        read = {language for own in sets for language in {*own.captions, *own.validation_kinds}}
+        for translator in self.settings.translators.values():
+            read |= {translator.source_language, translator.target_language}
+        for name in self.settings.datasets.keys() & self.data.keys():
+            captions = self.data[name].captions
+            for language in sorted({language for _, language, _ in captions} - read):
+                count = sum(n for (_, own, _), n in captions.items() if own == language)
+                yield (
+                    f"datasets.{name}: nothing uses the {count:,} captions in {language}. Name it "
+                    "in captions of pairs, in pools, and in languages of the recipe"
+                )
+
+    def _few_to_validate(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """A recipe whose validation photos cannot tell what is learnt from chance."""
+        photos, captions = self._validation(recipe)
+        if not all(captions.values()) or recipe.select_by != RECALL_SUM:
+            return
+        chance, deviation = chance_recall_sums([(photos, count) for count in captions.values()])
+        highest = PERFECT_RECALL_SUM * len(captions)
+        if chance + CHANCE_DEVIATIONS * deviation >= highest:
+            yield (
+                f"{where}: {photos} validation photos are too few to tell what is learnt from "
+                f"chance, whose sum of recalls is {chance:.0f} ± {deviation:.0f} of {highest}. "
+                "Give more photos the split val"
+            )
+
+    def _validation(self, recipe: Recipe) -> tuple[int, dict[str, int]]:
+        """Return a recipe's validation photos and captions by language; 0 of what is not known."""
+        counts, photos = dict.fromkeys(recipe.languages, 0), 0
+        for name in self.settings.pair_sets(recipe.pairs):
+            chosen = self.settings.pairs.get(name)
+            data = self.data.get(chosen.dataset) if chosen else None
+            kinds = chosen.validation_kinds if data else {}
+            photos = max(photos, data.photos.get(VAL, 0) if kinds else 0)
+            for language in kinds.keys() & counts.keys():
+                counts[language] += sum(
+                    data.captions.get((VAL, language, kind), 0) for kind in kinds[language]
+                )
+        return photos, counts
 
 
 def _weights_problems(extractor: Extractor) -> Iterator[str]:

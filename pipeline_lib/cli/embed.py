@@ -31,6 +31,8 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
 
     if language and source.is_dir():
         raise ContractError("--language: expected with a table of sentences, found with photos")
+    if output.suffix != ".parquet":
+        raise ContractError(f"{output}: expected a name that ends in .parquet, which is written")
     embedder = Embedder.load(model)
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)

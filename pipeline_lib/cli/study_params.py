@@ -17,13 +17,16 @@ from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
-from pipeline_lib.corpora.table import is_file, table_corpus
+from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.latent_semantics import largest_dim
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
+
+_ALL = 1000
+"""Captions of a photo in a language: all of them, those that are added later, too."""
 
 _SELECTION_SEED = 1
 
@@ -208,7 +211,7 @@ def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:
     """Yield the photos that are there and cannot be decoded."""
     for path in tqdm(paths, "photos", leave=False, disable=None):
         try:
-            if is_file(folder / path):
+            if is_inside(path) and is_file(folder / path):
                 decode(folder / path)
         except ImageError as error:
             yield f"{folder / path}: {error}. Mend the photo, or leave its captions out"
@@ -241,7 +244,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     pairs = {
-        "dataset": name, "captions": kinds, "per_image": _most_of_a_photo(captions),
+        "dataset": name, "captions": kinds, "per_image": _ALL,
         "images": "all", "exclude_images": "none", "validation": "same", "plus": "none",
     }  # fmt: skip
     word_dim = _word_dim(source, captions, pairs, tokenizers)
@@ -275,12 +278,6 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     yaml.default_flow_style = False
     yaml.dump(params, text)
     return f'# The study "{name}", made by polyview new.\n{text.getvalue()}'
-
-
-def _most_of_a_photo(captions: pd.DataFrame) -> int:
-    """Return how many training captions a photo has in a language at most: all are learnt."""
-    training = captions[captions["split"] == "train"]
-    return int(training.groupby(["image_id", "language"]).size().max())
 
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Recalls at the field's cut-offs, and what a blind guess would give."""
 
+from collections.abc import Iterable
 from math import comb, sqrt
 
 CUTOFFS = (1, 5, 10)
@@ -7,6 +8,19 @@ CUTOFFS = (1, 5, 10)
 
 PERFECT_RECALL_SUM = 200 * len(CUTOFFS)
 """Of R@k (%) in both directions."""
+
+CHANCE_DEVIATIONS = 3
+"""Standard deviations of chance that a sum of recalls is to exceed it by."""
+
+
+def chance_recall_sums(pools: Iterable[tuple[int, int]]) -> tuple[float, float]:
+    """Add up the sums of recalls (%) of random ranks in several pools, and their deviations.
+
+    Args:
+        pools: Images and captions of each.
+    """
+    chances, deviations = zip(*(chance_recall_sum(*pool) for pool in pools), strict=True)
+    return sum(chances), sum(deviations)
 
 
 def chance_recall_sum(images: int, captions: int) -> tuple[float, float]:

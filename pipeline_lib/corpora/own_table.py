@@ -37,7 +37,8 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
 
     Args:
         path: UTF-8 with a header; separated by tabs without quoting, or by commas with it if it is
-            called ``.csv``. Columns :data:`REQUIRED`, and any of :data:`DEFAULTS`.
+            called ``.csv``. Columns :data:`REQUIRED`, and any of :data:`DEFAULTS`. Empty lines
+            are passed over.
         problems: Where lines that cannot be used are noted; they are left out.
 
     Returns:
@@ -58,6 +59,7 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     if lines and not _usable(header, path, "commas" if comma else "tabs", problems):
         rows, header = [], [*REQUIRED]
     expected = f"expected {len(header)} fields as in the header, found"
+    rows = rows[:1] + [(line, row) for line, row in rows[1:] if row not in ([], [""])]
     wrong = [(line, f"{expected} {len(row)}") for line, row in rows[1:] if len(row) != len(header)]
     note_lines(problems, path, wrong)
     whole = [(*map(_one_line, row), n) for n, row in rows[1:] if len(row) == len(header)]

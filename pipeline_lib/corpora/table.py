@@ -9,6 +9,7 @@ the split that it names.
 """
 
 import os
+import re
 import unicodedata
 from pathlib import Path, PurePosixPath
 
@@ -69,6 +70,7 @@ def table_corpus(
     _note_quotes(table, path, problems)
     _note_bad_images(table, folder, path, problems)
     _note_bad_references(table, rows, path, problems)
+    _warn_of_repeated(table, path)
     rows, images = _from_originals(rows), photos.drop_duplicates("path")
     return assemble([rows], images, dataset, path, problems)
 
@@ -95,11 +97,34 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
     small = position.where(whole, "0").astype(int) <= np.iinfo(np.int16).max
     for column, valid, expected in (
         ("split", table["split"] != "", "the name of a split"),
-        ("language", table["language"].str.fullmatch("[a-z]{2,3}"), "a language code such as de"),
         ("annotation", table["annotation"].isin(ANNOTATIONS), f"one of {', '.join(ANNOTATIONS)}"),
         ("position", whole & small, "a number from 0 to 32767 without leading zeros"),
     ):
         note_rows(problems, path, table[~valid], column, expected)
+    _note_bad_languages(table, path, problems)
+
+
+def _note_bad_languages(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
+    """Note each code once, with the one that it may stand for."""
+    wrong = table[~table["language"].str.fullmatch("[a-z]{2,3}").astype(bool)]
+    for language, rows in wrong.groupby("language", sort=False):
+        meant = re.match("[a-z]{2,3}(?![a-z])", language.lower())
+        problems.append(
+            f"{path}:{rows['line'].iloc[0]}: expected a language code of two or three small "
+            f"letters, found {language!r}"
+            + (f" ({len(rows):,} times)" if len(rows) > 1 else "")
+            + (f". Write {meant[0]}" if meant else "")
+        )
+
+
+def _warn_of_repeated(table: pd.DataFrame, path: Path) -> None:
+    said_again = table[table.duplicated(["image", "language", "annotation", "text"])]
+    if len(said_again):
+        warn(
+            f"{path}: {len(said_again):,} captions stand there twice, of the same photo, language "
+            f"and kind (first: line {said_again['line'].iloc[0]}): each counts as a further "
+            "caption. Leave them out if they are copies"
+        )
 
 
 def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
@@ -127,11 +152,18 @@ def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: li
     named = table.drop_duplicates("image")
     there = named["image"].map(lambda image: image != "" and is_file(folder / image))
     _note_missing(named[~there.astype(bool)], folder, path, problems)
-    outside = named["image"].map(lambda image: image != "" and not _is_inside(image))
+    outside = named["image"].map(lambda image: image != "" and not is_inside(image))
     inside = "a path inside the folder of photos: relative, without .., as short as it can be"
     note_rows(problems, path, named[outside.astype(bool)], "image", inside)
-    twin = named["key"].duplicated()
-    note_rows(problems, path, named[twin], "image", "a name that differs in more than its suffix")
+    first = named.drop_duplicates("key").set_index("key")["image"]
+    twins = named[named["key"].duplicated()]
+    lines = zip(twins["line"], twins["image"], twins["key"].map(first), strict=True)
+    found = [
+        (line, f"expected a name that differs from {other} in more than its suffix, found {name}. "
+         "Rename one of the two photos")
+        for line, name, other in lines
+    ]  # fmt: skip
+    note_lines(problems, path, found)
     split = table.groupby("image")["split"].transform("first")
     note_rows(problems, path, table[table["split"] != split], "split", "one split per image")
 
@@ -181,7 +213,7 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def _is_inside(image: str) -> bool:
+def is_inside(image: str) -> bool:
     """Return whether a path names a file below a folder, in the one way that there is."""
     path = PurePosixPath(image)
     return not path.is_absolute() and ".." not in path.parts and str(path) == image
@@ -190,7 +222,8 @@ def _is_inside(image: str) -> bool:
 def _note_bad_references(
     table: pd.DataFrame, rows: pd.DataFrame, path: Path, problems: list[str]
 ) -> None:
-    repeated = table.assign(caption=rows["caption_id"])[rows["caption_id"].duplicated()]
+    place = table[["image"]].assign(caption=rows["caption_id"])
+    repeated = table.assign(caption=rows["caption_id"])[place.duplicated()]
     note_rows(problems, path, repeated, "caption", "each caption's place once")
     source = rows["source_caption_id"]
     missing = source.notna() & (~source.isin(rows["caption_id"]) | (source == rows["caption_id"]))

@@ -4,15 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pipeline_lib.contract.recalls import PERFECT_RECALL_SUM, chance_recall_sum
+from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
-
-_DEVIATIONS = 3
-"""Standard deviations above chance, up to which a score may be luck."""
 
 _COLLAPSED = 0.99
 """Share of the loss of one point, above which a space is one."""
@@ -28,18 +25,17 @@ def doubts(history: History, recipe: Recipe, training: Examples, validation: Exa
 
 
 def _chance(history: History, validation: Examples) -> Iterator[str]:
-    chance, deviation = 0.0, 0.0
-    for sentences in validation.sentences.values():
-        images = len(np.unique(sentences.image_index.cpu().numpy()))
-        own = chance_recall_sum(images, len(sentences))
-        chance, deviation = chance + own[0], deviation + own[1]
+    chance, deviation = chance_recall_sums(
+        (len(np.unique(sentences.image_index.cpu().numpy())), len(sentences))
+        for sentences in validation.sentences.values()
+    )
     best = max(row[RECALL_SUM] for row in history)
-    bound = chance + _DEVIATIONS * deviation
+    bound = chance + CHANCE_DEVIATIONS * deviation
     highest = PERFECT_RECALL_SUM * len(validation.sentences)
     if bound >= highest:
         yield (
             f"the validation photos are too few to tell what was learnt from chance, which gives "
-            f"{chance:.1f} ± {deviation:.1f} of {highest:.0f}. Add some"
+            f"{chance:.1f} ± {deviation:.1f} of {highest:.0f}. Give more photos the split val"
         )
     elif best <= bound:
         yield (

@@ -19,6 +19,7 @@ from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.generate import generate
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.preparation import parameter_counts
+from stages.captions import main as captions
 from stages.resolve import main as resolve
 
 
@@ -133,7 +134,8 @@ PROBLEMS = {
     ),
     "a broken table": (
         lambda: rewrite(("\ten\t", "\tEN\t")),
-        "captions.tsv:2: expected a language code such as de, found 'EN'",
+        "captions.tsv:2: expected a language code of two or three small letters, found 'EN' (40 "
+        "times). Write en",
     ),
     "no file of scored sentences": (
         lambda: change("evaluations", "sts", "sets", to={"a": {"file": "a", "language": "en"}}),
@@ -409,6 +411,13 @@ def test_what_a_world_does_not_draw_is_said_before_it_is_drawn(world, name):
     assert said in " ".join(result.output.split())
 
 
+def french(names):
+    """Add captions in a language that the study has a tokenizer for, and nothing else."""
+    with open("data/raw/mine/captions.tsv", "a") as file:
+        file.writelines(f"{n}\ttrain\tfr\tcaption\t0\tun chien\t\n" for n in names)
+    change("tokenizers", "fr", to={"tokenizer": "moses", "lowercase": True, "normalize": True})
+
+
 WARNINGS = {
     "a batch of all": (
         lambda: change("recipes", "mine", "batch_size", to=128),
@@ -422,6 +431,10 @@ WARNINGS = {
     "figures of photos that choose weights": (
         lambda: change("evaluations", "retrieval", "split", to="val"),
         "evaluations.retrieval.split: val are the photos that choose the weights of each recipe",
+    ),
+    "a language that nothing reads": (
+        lambda: french(own_study.NAMES[:3]),
+        "datasets.mine: nothing uses the 3 captions in fr. Name it in captions of pairs, in pools",
     ),
     "a split that nothing uses": (
         lambda: rewrite(*((f"{n}\ttest", f"{n}\ttset") for n in own_study.NAMES[37:])),
@@ -437,6 +450,13 @@ def test_what_may_be_meant_is_said_and_passes(mine, case):
     result = check()
     assert result.exit_code == 0, result.output
     assert said in result.output
+
+
+def test_validation_photos_that_tell_nothing_are_said_before_the_training(mine):
+    assert not any("too few" in each for each in check_study(load_settings()).warnings)
+    rewrite(*((f"{name}\tval", f"{name}\ttrain") for name in own_study.NAMES[30:33]))
+    said = "recipes.mine: 2 validation photos are too few to tell what is learnt from chance, whose"
+    assert any(said in each for each in check_study(load_settings()).warnings)
 
 
 def test_photos_of_a_data_set_and_of_its_translation_are_the_same_photos(world):
@@ -456,6 +476,16 @@ def test_all_problems_come_at_once_and_stop_the_first_stage(mine):
     assert result.exit_code == 2
     assert "params.yaml: 2 problem(s)" in result.output
     assert not Path("data/resolved").exists()
+
+
+def test_tables_that_change_after_the_first_stage_are_checked_by_the_next(mine):
+    assert CliRunner().invoke(resolve, []).exit_code == 0
+    assert CliRunner().invoke(captions, ["mine"]).exit_code == 0
+    rewrite(*((f"{n}\tval", f"{n}\tdev") for n in own_study.NAMES[31:35]))
+    result = CliRunner().invoke(captions, ["mine"])
+    assert result.exit_code == 2
+    assert "expected 2 photos or more in the split val, found 1" in result.output
+    assert "Did you mean 'val' for 'dev'" in result.output
 
 
 def test_photos_that_are_not_there_are_listed_and_no_reason_not_to_use_dvcs_cache(mine):

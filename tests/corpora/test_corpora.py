@@ -377,7 +377,7 @@ def test_table_lists_every_problem_with_its_line(tmp_path):
         "captions.tsv:6: expected a file below",
         "captions.tsv:7: expected one split per image, found 'val'",
         "captions.tsv:8: expected each caption's place once, found 'set/a/en/caption/0'",
-        "captions.tsv:9: expected a language code such as de, found 'EN'",
+        "captions.tsv:9: expected a language code of two or three small letters, found 'EN'",
         "captions.tsv:10: expected one of caption, translation, machine, found 'capton'",
         "captions.tsv:11: expected a number from 0 to 32767",
         "captions.tsv:12: expected a number from 0 to 32767",

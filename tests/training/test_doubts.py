@@ -90,7 +90,7 @@ def test_photos_too_few_to_tell_learning_from_chance_are_named():
     history = [{"recall_sum": 1200.0, "loss_image_caption": 0.1, "loss_caption_caption": 0.1}]
     (said,) = doubts(history, recipe, train, replace(val, sentences=few))
     assert "too few to tell what was learnt from chance" in said
-    assert "of 1200. Add some" in said
+    assert "of 1200. Give more photos the split val" in said
 
 
 def test_a_batch_larger_than_the_captions_has_no_more_wrong_ones_than_they_are():
