@@ -1,16 +1,15 @@
 """Caption the images of one pair set with captions of another that a teacher finds similar."""
 
-import json
 from pathlib import Path
 
 import click
 import pandas as pd
 
 from pipeline_lib.contract.facts import read_facts
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import pairs_of_seed, read_pairs, write_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.pseudopair_analysis import (
@@ -55,8 +54,7 @@ def main(name: str) -> None:
     }
     tables = [table for table in (_read(chosen.plus), *pseudopairs) if len(table)]
     write_pairs(pd.concat(tables), Path(f"data/pairs/{name}.parquet"))
-    with publish(Path(f"metrics/reports/pseudopairs/{name}.json")) as path:
-        path.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    write_report(report, Path(f"metrics/reports/pseudopairs/{name}.json"))
 
 
 def _read(pairs: str) -> pd.DataFrame:

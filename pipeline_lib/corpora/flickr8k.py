@@ -9,7 +9,6 @@ translation's source is the photo's caption with the same letters and digits; wh
 (125 of 7,473 photos, nearly all over the spelling of a word) the source stays unknown.
 """
 
-import unicodedata
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +22,7 @@ from pipeline_lib.corpora.corpus import (
 )
 from pipeline_lib.corpora.files import clean_column, note_rows, read_table
 from pipeline_lib.corpora.multi30k import DESCRIBED_SPLITS, LANGUAGES, read_splits
+from pipeline_lib.text.letters import letters
 
 CAPTIONS_PER_PHOTO = 5
 
@@ -154,13 +154,8 @@ def _multi30k(
 def _same_letters(images: pd.Series, texts: pd.Series, captions: pd.DataFrame) -> pd.Series:
     """Return the id of the image's English caption with the same letters, where there is one."""
     english = captions[captions["language"] == "en"].sort_values("caption_id")
-    english = english.assign(letters=english["text"].map(_letters))
+    english = english.assign(letters=english["text"].map(letters))
     ids = english.drop_duplicates(["image_id", "letters"]).set_index(["image_id", "letters"])
-    letters = texts.map(_letters, na_action="ignore")
-    found = ids["caption_id"].reindex(pd.MultiIndex.from_arrays([images, letters]))
+    folded = texts.map(letters, na_action="ignore")
+    found = ids["caption_id"].reindex(pd.MultiIndex.from_arrays([images, folded]))
     return found.set_axis(images.index)
-
-
-def _letters(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(character for character in folded if character.isalnum())

@@ -12,6 +12,7 @@ from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
 from pipeline_lib.evaluation.retrieval.languages import (
+    NEAREST,
     consistency,
     one_per_image,
     translated_alike,
@@ -111,7 +112,7 @@ def one_caption_report(run: Evaluated) -> Report:
         sums = [scores["sum_of_recalls"] for scores in found.values()]
         return {**found, "worst": {"sum_of_recalls": min(sums)}}
 
-    return _of_shared_images(run, score)
+    return _of_shared_images(run, score, at_least=2)
 
 
 def consistency_report(run: Evaluated) -> Report:
@@ -131,7 +132,7 @@ def consistency_report(run: Evaluated) -> Report:
             for one, other in combinations(pools, 2)
         }
 
-    return _of_shared_images(run, score)
+    return _of_shared_images(run, score, at_least=NEAREST + 1)
 
 
 def sts_report(run: Evaluated) -> Report:
@@ -231,9 +232,14 @@ def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Repor
     return {str(seed): score(seed) for seed in sorted(run.embeddings)}
 
 
-def _of_shared_images(run: Evaluated, score: Callable[[int], Report]) -> Report:
-    if one_per_image(run.captions, run.pools).empty:
-        return {"reason": "no image has a caption in each of the recipe's languages"}
+def _of_shared_images(run: Evaluated, score: Callable[[int], Report], at_least: int) -> Report:
+    """Score images that the languages share, unless too few are left for a search to go wrong."""
+    shared = one_per_image(run.captions, run.pools)["image_id"].nunique()
+    if shared < at_least:
+        return {
+            "reason": f"{shared} images have a caption in each of the recipe's languages, expected "
+            f"{at_least} or more"
+        }
     return {"per_seed": _per_seed(run, score)}
 
 

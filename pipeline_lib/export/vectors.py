@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.publishing import publish
 from pipeline_lib.search.index import photo_paths
 from pipeline_lib.search.names import listed, printable
@@ -209,7 +209,11 @@ def _vectors(
         else:
             rows.setdefault(own, []).append(place)
     for own, places in rows.items() if not problems.named else ():
-        vectors[places] = embedder.embed_sentences([texts[place] for place in places], own)
+        try:
+            vectors[places] = embedder.embed_sentences([texts[place] for place in places], own)
+        except WordlessError as error:
+            for place in sorted(places[each] for each in error.places):
+                problems.add(f"row {row + place + 1}: expected words, found {texts[place]!r}")
     return vectors
 
 

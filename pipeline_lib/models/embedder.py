@@ -11,7 +11,7 @@ import torch
 
 from pipeline_lib.arithmetic import F64
 from pipeline_lib.contract.digests import reading
-from pipeline_lib.contract.problems import ContractError, raise_problems
+from pipeline_lib.contract.problems import ContractError, named, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
@@ -19,6 +19,20 @@ from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.text.tokenizers import Tokenize, build_tokenizer
 from pipeline_lib.text.vocabulary import UNK
+
+
+class WordlessError(ContractError):
+    """Sentences have no word.
+
+    Attributes:
+        places: Which, from 0.
+    """
+
+    def __init__(self, sentences: Sequence[str], places: Sequence[int]) -> None:
+        """Name the first of them."""
+        said = [f"number {n + 1}: expected words, found {sentences[n]!r}" for n in places]
+        super().__init__("; ".join(["sentences", *named(said)]))
+        self.places = places
 
 
 class Embedder:
@@ -62,8 +76,9 @@ class Embedder:
         """Return the vectors of raw sentences ``float32 [sentences, embed_dim]``.
 
         Raises:
-            ContractError: If the model does not know the language, or a sentence is empty, or one
-                sentence is given where a list of them is expected.
+            ContractError: If the model does not know the language, or one sentence is given where
+                a list of them is expected.
+            WordlessError: If sentences have no word.
         """
         if isinstance(sentences, str):
             raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
@@ -71,8 +86,8 @@ class Embedder:
         tokens = [tokenize(sentence) for sentence in sentences]
         if not tokens:
             return self._no_vectors
-        wordless = [sentences[i] for i, words in enumerate(tokens) if not words]
-        raise_problems("sentences", [f"expected words, found {each!r}" for each in wordless])
+        if wordless := [i for i, words in enumerate(tokens) if not words]:
+            raise WordlessError(sentences, wordless)
         ids, lengths = self.model.vocabulary.encode_all(tokens, language)
         tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
         return self.model.embed_tokens(*tensors, language).float().numpy()

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -227,10 +228,11 @@ def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> s
 def _tests_of_sums(
     asked: Sequence[Asked], measured: Measured
 ) -> Iterator[tuple[Asked, DifferenceTest]]:
-    """Test the sums of recalls, those of one pool by the same draws."""
+    """Test the sums of recalls, those of equally many images by the same draws."""
     by_pool = defaultdict(list)
     for each in asked:
         by_pool[measured.pool(each.recipe, each.item)].append(each)
+    alike = defaultdict(list)
     for pool, own in by_pool.items():
         rows = [[measured.pools[pool][name] for name in each[:2]] for each in own]
         paired = [
@@ -245,7 +247,11 @@ def _tests_of_sums(
             rows, paired, independent(together), measured.pooled[pool], measured.settings.drawn
         )
         means = np.stack([a.mean(axis=0) - b.mean(axis=0) for a, b in rows], axis=1)
-        yield from zip(own, difference_tests(means, noise, **measured.settings.drawn), strict=True)
+        alike[len(means)].append((own, means, noise))
+    for parts in alike.values():
+        own, means, noises = zip(*parts, strict=True)
+        tests = difference_tests(np.hstack(means), np.hstack(noises), **measured.settings.drawn)
+        yield from zip(chain.from_iterable(own), tests, strict=True)
 
 
 def _noise_of_differences(

@@ -1,5 +1,6 @@
 """Every figure of every task in one tidy frame: a row per recipe and score, means over seeds."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -154,8 +155,8 @@ def tested_alike(queries: Sequence[float]) -> bool:
 
     What training captions leave to be tested, unseen words and pairs, may differ by that.
     """
-    tested = np.nan_to_num(queries)
-    return bool(tested.min() >= 0.9 * tested.max())
+    tested = [0 if math.isnan(n) else n for n in queries]
+    return min(tested) >= 0.9 * max(tested)
 
 
 def retrieval_figures(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Intervals of means over seeds: over seeds and photos together."""
 
+from collections import defaultdict
 from functools import cache
 
 import numpy as np
@@ -75,14 +76,14 @@ def _reach(degrees: int, confidence: float, resamples: int, seed: int) -> float:
 
 def _bounds_of_sums(measured: Measured) -> dict[tuple[str, str], np.ndarray]:
     """Return the interval of each recipe's and language's sum, of those with several seeds."""
-    drawn, found = measured.settings.drawn, {}
+    drawn, found, alike = measured.settings.drawn, {}, defaultdict(list)
     for pool, noise in measured.pooled.items():
-        rows = {name: row for name, row in measured.pools[pool].items() if len(row) > 1}
-        means = np.stack([row.mean(axis=0) for row in rows.values()], axis=1)
-        seeds = [
-            noise_draws(noise, 1 / len(row), drawn["resamples"], drawn["seed"])
-            for row in rows.values()
-        ]
-        bounds = mean_intervals(means, np.stack(seeds, axis=1), **drawn)
-        found |= {(name, pool[0]): bound for name, bound in zip(rows, bounds.T, strict=True)}
+        for name, row in measured.pools[pool].items():
+            if len(row) > 1:
+                seeds = noise_draws(noise, 1 / len(row), drawn["resamples"], drawn["seed"])
+                alike[row.shape[1]].append(((name, pool[0]), row.mean(axis=0), seeds))
+    for rows in alike.values():  # of equally many images: by the same draws
+        names, means, seeds = zip(*rows, strict=True)
+        bounds = mean_intervals(np.stack(means, axis=1), np.stack(seeds, axis=1), **drawn)
+        found |= dict(zip(names, bounds.T, strict=True))
     return found

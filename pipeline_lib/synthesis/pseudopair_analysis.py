@@ -15,7 +15,6 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.synthesis.matching import Matches
 
 MOST_USED = 150
-DECIMALS = 4
 _BLOCK = 1024
 
 
@@ -28,9 +27,9 @@ def similarities(matches: Matches, borrowing: int) -> dict[str, object]:
     """
     return {
         "pairs": len(matches.lent),
-        "share_of_captions_that_borrow": _rounded(len(matches.lent) / borrowing),
-        "mean_cosine": _rounded(matches.cosines.mean()),
-        "cosine_quartiles": [_rounded(q) for q in np.percentile(matches.cosines, [25, 50, 75])],
+        "share_of_captions_that_borrow": len(matches.lent) / borrowing,
+        "mean_cosine": float(matches.cosines.mean()),
+        "cosine_quartiles": [float(q) for q in np.percentile(matches.cosines, [25, 50, 75])],
     }
 
 
@@ -49,8 +48,8 @@ def reuse(lent: np.ndarray, captions: int) -> dict[str, object]:
     uses = np.sort(np.bincount(lent, minlength=captions))[::-1]
     return {
         "captions_lent_from": captions,
-        "share_of_captions_used": _rounded((uses > 0).mean()),
-        f"share_of_{MOST_USED}_most_used": _rounded(uses[:MOST_USED].sum() / len(lent)),
+        "share_of_captions_used": float((uses > 0).mean()),
+        f"share_of_{MOST_USED}_most_used": float(uses[:MOST_USED].sum() / len(lent)),
         "most_uses": int(uses[0]),
         "captions_by_uses": _histogram(uses),
     }
@@ -73,8 +72,8 @@ def overlap(pseudopairs: pd.DataFrame, others: pd.DataFrame) -> dict[str, float]
     shared = used & also_used
     placed, also_placed = (_placements(table, shared) for table in (pseudopairs, others))
     return {
-        "jaccard_of_captions": _rounded(_jaccard_of_sets(used, also_used)),
-        "jaccard_of_placements": _rounded(_jaccard_of_sets(placed, also_placed)),
+        "jaccard_of_captions": _jaccard_of_sets(used, also_used),
+        "jaccard_of_placements": _jaccard_of_sets(placed, also_placed),
     }
 
 
@@ -88,7 +87,7 @@ def stability(tables: Sequence[pd.DataFrame]) -> dict[str, float]:
         The figures of :func:`overlap`, under ``..._of_seeds``; nothing if there is one seed.
     """
     found = pd.DataFrame([overlap(a, b) for a, b in combinations(tables, 2)])
-    return {f"{name}_of_seeds": _rounded(value) for name, value in found.mean().items()}
+    return {f"{name}_of_seeds": float(value) for name, value in found.mean().items()}
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def agreement(truth: Truth, matches: Matches) -> dict[str, float]:
         )
     ]
     table = pd.concat(blocks)
-    return {name: _rounded(value) for name, value in table.mean().items()}
+    return {name: float(value) for name, value in table.mean().items()}
 
 
 def _agreement(truth: Truth, rows: np.ndarray, lent: np.ndarray) -> pd.DataFrame:
@@ -213,7 +212,3 @@ def _indicators(tables: Sequence[Sequence[frozenset[Fact]]]) -> list[np.ndarray]
         for number, row in enumerate(table):
             matrix[number, [column[fact] for fact in row]] = 1
     return matrices
-
-
-def _rounded(value: float) -> float:
-    return round(float(value), DECIMALS)

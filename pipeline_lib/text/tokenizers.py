@@ -17,6 +17,8 @@ from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.moses import moses_tokenizer, punctuation_normalizer
 
+_WITH_DOTLESS_I = {"tr", "tur", "az", "aze"}
+
 Tokenize = Callable[[str], list[str]]
 
 _PART = 2048
@@ -57,7 +59,8 @@ def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: b
     Args:
         language: Code of the language, such as ``de``.
         tokenizer: Name in :data:`TOKENIZERS`.
-        lowercase: Lower-case first (``ß`` and umlauts stay letters).
+        lowercase: Lower-case first (``ß`` and umlauts stay letters). In Turkish and Azerbaijani
+            ``I`` becomes ``ı``, and in all languages ``İ`` becomes ``i``.
         normalize: Rewrite punctuation as Moses does, before the tokenizer.
 
     Raises:
@@ -70,7 +73,7 @@ def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: b
         )
     steps = [
         _to_nfc,
-        *([str.lower] if lowercase else []),
+        *([_lower_case(language)] if lowercase else []),
         *([punctuation_normalizer(language)] if normalize else []),
         TOKENIZERS[tokenizer](language),
     ]
@@ -125,6 +128,17 @@ TOKENIZERS: dict[str, Callable[[str], Tokenize]] = {
     "whitespace": _whitespace_tokenizer,
 }
 """From a name to the function that builds the tokenizer of a language."""
+
+
+def _lower_case(language: str) -> Callable[[str], str]:
+    def lower(text: str) -> str:
+        # Python's own makes two characters of it, i and a dot, of which Moses makes two tokens.
+        return text.replace("İ", "i").lower()
+
+    def with_two_i(text: str) -> str:
+        return lower(text.replace("I", "ı"))
+
+    return with_two_i if language in _WITH_DOTLESS_I else lower
 
 
 def _to_nfc(text: str) -> str:

@@ -45,11 +45,23 @@ def test_exact_translations_are_of_the_same_images_and_sentences_in_all_language
 
 def test_where_no_image_is_shared_every_translation_counts():
     captions = corpus().query("annotation != 'machine'")
-    apart = captions[~((captions["language"] == "fr") & (captions["image_id"] != "c"))]
+    of = {"en": ["a", "b", "c"], "zh": ["a"], "fr": ["c"]}
+    apart = captions[[i in of.get(k, ()) for k, i in captions[["language", "image_id"]].to_numpy()]]
     chosen = apart[translated_alike(apart)]
-    assert sorted(chosen["language"].value_counts().to_dict().items()) == [
-        ("en", 11), ("fr", 1), ("zh", 10),
-    ]  # fmt: skip
+    assert chosen["language"].value_counts().to_dict() == {"en": 6, "fr": 1, "zh": 5}
+
+
+def test_a_rare_translation_does_not_take_the_others_candidates():
+    captions = corpus().query("annotation != 'machine'")
+    own = ["caption_id", "image_id", "source_caption_id"]
+    more = captions[(captions["image_id"] == "a") & (captions["language"] != "fr")]
+    more = more.assign(**{name: more[name].str.replace("a", "d") for name in own})
+    rare = captions[~((captions["language"] == "fr") & (captions["image_id"] != "a"))]
+    rare = pd.concat([rare, more], ignore_index=True)  # of 15 translated sentences, one in French
+    chosen = rare[translated_alike(rare)]
+    assert chosen["language"].value_counts().to_dict() == {"en": 3, "zh": 3}
+    alone = captions[captions["language"] == "en"]
+    assert not translated_alike(alone).any()
 
 
 def test_one_caption_of_each_image_is_the_sentence_that_most_languages_know():

@@ -151,7 +151,8 @@ def test_hits_are_counted_one_query_at_a_time_and_read_back(tmp_path):
     for _, row in hits.iterrows():
         asked = both[(both["seed"] == row["seed"]) & (both["language"] == row["language"])]
         images = sorted(asked["image_id"].unique())
-        assert row["captions"] == (asked["direction"] == "text_to_image").sum()
+        texts = asked.loc[asked["direction"] == "text_to_image", "image_id"]
+        assert row["per_image"] == "".join(f"{(texts == image).sum():x}" for image in images)
         for way in ("image_to_text", "text_to_image"):
             width = len(row[way]) // len(images)
             for place, image in enumerate(images):
@@ -166,9 +167,20 @@ def test_an_image_of_many_captions_takes_more_digits():
     table = pd.DataFrame(rows, columns=["image_id", "direction", "query_id"])
     hits = image_hits(table.assign(seed=1, language="en", rank=1))
     assert hits["text_to_image"].tolist() == ["1203"]
-    np.testing.assert_allclose(
-        image_contributions(hits, "en"), [[300 / 2 + 1800 / 7, 300 / 2 + 300 / 7]]
-    )
+    assert hits["per_image"].tolist() == ["61"]
+    np.testing.assert_allclose(image_contributions(hits, "en"), [[300, 300]])
+
+
+def test_hits_of_an_earlier_version_are_to_be_made_again(tmp_path):
+    hits = image_hits(found(1)[1])
+    hits.rename(columns={"per_image": "captions"}).to_csv(tmp_path / "hits.csv", index=False)
+    with pytest.raises(
+        ContractError, match=r"expected the columns .*per_image.*dvc repro evaluate"
+    ):
+        read_hits(tmp_path / "hits.csv")
+    hits.assign(text_to_image="123").to_csv(tmp_path / "hits.csv", index=False)
+    with pytest.raises(ContractError, match="each of 40 images in en, seed 1, found 3 digits"):
+        read_hits(tmp_path / "hits.csv")
 
 
 def test_hits_of_1000_images_and_three_seeds_stay_small():

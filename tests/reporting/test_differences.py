@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 from study import ROOT
 
-from pipeline_lib.evaluation.retrieval.hits import HITS
+from pipeline_lib.evaluation.retrieval.hits import HITS, image_hits
+from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
 from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences, independent
 from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.intervals import over_seeds
@@ -22,8 +23,7 @@ def hits_of(rows, queries="q", language="de"):
     """Return the hits of seeds whose photos, of one caption each, have these hits both ways."""
     texts = ["".join(map(str, row)) for row in rows]
     table = [
-        [language, seed, len(text), len(text), queries, text, text]
-        for seed, text in enumerate(texts, 1)
+        [language, seed, len(text), "1", queries, text, text] for seed, text in enumerate(texts, 1)
     ]
     return pd.DataFrame(table, columns=HITS)
 
@@ -109,6 +109,18 @@ def test_differences_of_one_family_have_the_degrees_of_their_rows():
     pairs = [("a", "b", 3), ("a", "c", 3), ("b", "c", 3)]
     assert [independent(pairs[:count]) for count in (0, 1, 2, 3)] == [0, 2, 4, 4]
     assert independent([*pairs, ("x", "y", 3), ("u", "v", 5)]) == 4 + 2 + 4
+
+
+def test_a_family_of_three_is_tested_by_the_degrees_of_two_differences():
+    """All photos of a seed have as many hits: seeds alone move the differences."""
+    hits = {"a": (0, 1, 3), "b": (1, 1, 2), "c": (3, 2, 2)}
+    rows = {name: np.repeat(np.array(own)[:, None], PHOTOS, axis=1) for name, own in hits.items()}
+    measured = study({**rows, "start": rows["a"]}, dict.fromkeys("abc", "start"))
+    asked = [Asked.sums(*pair, "de") for pair in ("ab", "ac", "bc")]
+    variance = np.mean([np.subtract(hits[a], hits[b]).var(ddof=1) for a, b in ("ab", "ac", "bc")])
+    width = 2 * stats.t(4).ppf(0.975) * 200 * np.sqrt(variance / 3)
+    for found in differences(asked, measured).values():
+        assert found.high - found.low == pytest.approx(width, rel=0.03)
 
 
 def test_seeds_that_go_on_from_others_count_once_in_the_pooled_deviation():
@@ -256,6 +268,28 @@ def test_the_interval_of_a_mean_covers_seeds_and_photos():
     seeds = 2 * stats.t(4).ppf(0.975) * np.sqrt(squares / 3)
     assert width["still"] == pytest.approx(np.hypot(photos, seeds), rel=0.1)
     assert width["still"] > 1.2 * photos
+
+
+def test_how_many_captions_a_photo_has_is_no_noise():
+    """The sum is a ratio: without noise of seeds its interval is that of a model (summarise)."""
+    generator = np.random.default_rng(0)
+    owner = np.repeat(np.arange(PHOTOS), generator.integers(1, 10, PHOTOS))
+    ranks = RetrievalRanks(
+        *(np.where(generator.random(n) < 0.9, 1, 30) for n in (PHOTOS, len(owner))), owner
+    )
+    queries = {"image_to_text": np.arange(PHOTOS), "text_to_image": owner}
+    rows = [
+        (seed, "de", way, f"{n}", f"{image:04}", rank)
+        for seed in (1, 2, 3)
+        for way, images in queries.items()
+        for n, (image, rank) in enumerate(zip(images, getattr(ranks, way), strict=True))
+    ]
+    names = ["seed", "language", "direction", "query_id", "image_id", "rank"]
+    measured = study({"a": random_hits(3, 1)})
+    measured.hits["a"] = image_hits(pd.DataFrame(rows, columns=names))
+    one = summarise(ranks, **EVALUATIONS.retrieval.bootstrap)["sum_of_recalls_interval"]
+    found = over_seeds(measured).iloc[0]
+    assert [found["low"], found["high"]] == pytest.approx(one, abs=0.3)
 
 
 def test_a_mean_whose_hits_are_not_stored_has_wider_bounds_than_its_models():

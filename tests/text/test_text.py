@@ -17,6 +17,7 @@ from shell import python
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import Tokenizer
+from pipeline_lib.text.letters import letters
 from pipeline_lib.text.moses import punctuation_normalizer
 from pipeline_lib.text.tokenizers import TOKENIZERS, build_tokenizer, tokenize_captions
 from pipeline_lib.text.vocabulary import END, PAD, SPECIALS, START, UNK, Vocabulary
@@ -111,6 +112,25 @@ def test_decomposed_text_gives_the_tokens_of_composed_text():
 def test_apostrophes_and_ampersands_are_entities_as_in_multi30k():
     assert moses("en")("A man's R&B band") == ["a", "man", "&apos;s", "r", "&amp;", "b", "band"]
     assert moses("fr")("L'homme d'Éponge") == ["l&apos;", "homme", "d&apos;", "éponge"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tokens"),
+    [
+        ("tr", "İki kedi KIRMIZI", ["iki", "kedi", "kırmızı"]),
+        ("aze", "I\u0307t IŞIQ", ["it", "ışıq"]),
+        ("en", "İstanbul IT", ["istanbul", "it"]),
+    ],
+)
+def test_the_two_i_of_turkish_stay_two_letters(language, text, tokens):
+    tokenize = build_tokenizer(language, "moses", lowercase=True, normalize=True)
+    assert tokenize(text) == tokens
+
+
+def test_vowel_signs_are_letters_and_marks_between_words_are_none():
+    assert letters("की") != letters("का")
+    assert letters("Straße, 2!") == letters("STRASSE 2")
+    assert letters("a_b") == "ab"
 
 
 def test_lowercase_and_normalize_are_choices():

@@ -5,19 +5,24 @@ per language and seed, with a string of digits for all images.
 """
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.queries import DIRECTIONS
 from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.contract.reports import read_rows
 
-HITS = ["language", "seed", "images", "captions", "queries", *DIRECTIONS]
-"""Columns: of each language and seed how many images and captions query, a digest of them, and how
-often the queries of each image in each direction are right within each of :data:`CUTOFFS` (an image
-that is first counts for all three): hexadecimal numbers of equal width, sorted by image id."""
+HITS = ["language", "seed", "images", "per_image", "queries", *DIRECTIONS]
+"""Columns: of each language and seed how many images query, how many captions of each, a digest of
+them, and how often the queries of each image in each direction are right within each of
+:data:`CUTOFFS` (an image that is first counts for all three). What is of each image is hexadecimal
+numbers of equal width, sorted by image id; one number, where all images have as many captions."""
+
+_OF_IMAGES = ["per_image", *DIRECTIONS]
 
 
 def image_hits(queries: pd.DataFrame) -> pd.DataFrame:
@@ -42,7 +47,9 @@ def _counted(queries: pd.DataFrame) -> list[object]:
     named = "".join(f"{image}\t{number}\n" for image, number in captions.items())
     digest = hashlib.sha256(named.encode()).hexdigest()[:16]
     digits = [_digits(sums.loc[way].to_numpy()) for way in DIRECTIONS]
-    return [len(captions), int(captions.sum()), digest, *digits]
+    per_image = captions.to_numpy(int)
+    shown = per_image[:1] if (per_image == per_image[0]).all() else per_image
+    return [len(captions), _digits(shown), digest, *digits]
 
 
 def _digits(numbers: np.ndarray) -> str:
@@ -51,15 +58,37 @@ def _digits(numbers: np.ndarray) -> str:
 
 
 def read_hits(path: Path) -> pd.DataFrame:
-    """Read the hits of a recipe from metrics/reports/recipes/<recipe>/scores/hits.csv."""
-    text = dict.fromkeys(["language", "queries", *DIRECTIONS], str)
-    return read_rows(path, dtype=text, keep_default_na=False)
+    """Read the hits of a recipe from metrics/reports/recipes/<recipe>/scores/hits.csv.
+
+    Raises:
+        ContractError: The file is damaged, or written by an earlier version.
+    """
+    text = dict.fromkeys(["language", "queries", *_OF_IMAGES], str)
+    hits = read_rows(path, dtype=text, keep_default_na=False)
+    raise_problems(path, _problems(hits))
+    return hits
+
+
+def _problems(hits: pd.DataFrame) -> Iterator[str]:
+    again = "Make it again: dvc repro evaluate@RECIPE"
+    if list(hits) != HITS:
+        yield f"expected the columns {', '.join(HITS)}, found {', '.join(map(str, hits))}. {again}"
+        return
+    for _, row in hits.iterrows():
+        for way in DIRECTIONS:
+            if not row[way] or len(row[way]) % row["images"]:
+                yield (
+                    f"{way}: expected a number for each of {row['images']} images in "
+                    f"{row['language']}, seed {row['seed']}, found {len(row[way])} digits. {again}"
+                )
 
 
 def image_contributions(hits: pd.DataFrame, language: str) -> np.ndarray:
     """Return what each image adds to each seed's sum of recalls, in per cent ``[seeds, images]``.
 
-    Together those of a seed are its sum. Seeds ascend, images are sorted by id.
+    Together those of a seed are its sum. An image with more captions than others adds what their
+    recall exceeds that of all by, as the sum is a ratio to a number of captions that draws of
+    images change. Seeds ascend, images are sorted by id.
 
     Args:
         hits: Table of one recipe, of columns :data:`HITS`.
@@ -70,12 +99,15 @@ def image_contributions(hits: pd.DataFrame, language: str) -> np.ndarray:
 
 
 def _contributions(row: pd.Series) -> np.ndarray:
-    queries = {"image_to_text": row["images"], "text_to_image": row["captions"]}
-    shares = [_numbers(row[way], row["images"]) / asked for way, asked in queries.items()]
-    return 100 * sum(shares)
+    images = row["images"]
+    captions, of_image, of_text = (_numbers(row[column], images) for column in _OF_IMAGES)
+    more = of_text.sum() * (captions - captions.mean()) / captions.sum()
+    return 100 * (of_image / images + (of_text - more) / captions.sum())
 
 
 def _numbers(digits: str, images: int) -> np.ndarray:
+    if len(digits) < images:
+        return np.full(images, int(digits, 16))
     width = len(digits) // images
     return np.array([int(digits[width * i : width * (i + 1)], 16) for i in range(images)])
 

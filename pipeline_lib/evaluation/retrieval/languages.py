@@ -13,10 +13,17 @@ from pipeline_lib.evaluation.probes import highest
 from pipeline_lib.evaluation.retrieval.pools import RankedPool
 from pipeline_lib.evaluation.retrieval.ranking import Scores
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_totals
-from pipeline_lib.evaluation.similarity.correlation import bootstrapped_spearman, spearman
+from pipeline_lib.evaluation.similarity.correlation import (
+    bootstrapped_spearman,
+    correlation_interval,
+    spearman,
+)
 
 NEAREST = 10
 """Images that are compared for each caption."""
+
+_RARE = 0.1
+"""Share of the sentences of the language with most, below which one has too few to compare."""
 
 _CAPTIONS = 1024
 """Captions that are scored at once."""
@@ -26,7 +33,8 @@ def translated_alike(captions: pd.DataFrame) -> pd.Series:
     """Return which captions are translations of each other in all languages that have any.
 
     One sentence of each image, and of images of which all these languages have it. Where there is
-    no such image, every sentence that has a translation.
+    no such image, every sentence that has a translation. Languages with less than a tenth of the
+    translated sentences of that with most are left out: the others would have as few.
 
     Args:
         captions: Rows of one split (contract.tables.CAPTIONS).
@@ -34,11 +42,14 @@ def translated_alike(captions: pd.DataFrame) -> pd.Series:
     Returns:
         Booleans by the index of ``captions``.
     """
-    spoken = _spoken(captions)
+    translated = captions[_spoken(captions) > 1]
+    sizes = translated["language"].value_counts()
+    common = sizes.index[sizes >= _RARE * sizes.max()]
+    own = captions[captions["language"].isin(common)]
+    spoken = _spoken(own)
     known = spoken > 1
-    every = captions.loc[known, "language"].nunique()
-    chosen = known & (spoken == every) & _first_of_image(captions, spoken)
-    return chosen if chosen.any() else known
+    chosen = known & (spoken == len(common)) & _first_of_image(own, spoken)
+    return (chosen if chosen.any() else known).reindex(captions.index, fill_value=False)
 
 
 def one_per_image(captions: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
@@ -94,7 +105,7 @@ def consistency(
         "overlap": float(shares.mean()),
         "overlap_interval": bootstrap_interval(overlaps, confidence).tolist(),
         "rank_correlation": spearman(*ranks),
-        "rank_correlation_interval": bootstrap_interval(correlations, confidence).tolist(),
+        **correlation_interval("rank_correlation", correlations, confidence),
         "n_queries": len(shares),
     }
 

@@ -39,7 +39,8 @@ def mixed_pool_scores(
 
     Returns:
         The scores of :func:`recalls.direction_scores`, where any caption of the image is right,
-        and ``first_language``: the share in per cent of images whose first caption is in each.
+        and ``first_language``: the share in per cent of images whose first caption is in each;
+        languages whose best captions score alike share the image.
     """
     first = next(iter(pools.values()))
     kept = np.isin(first.image_ids, [*shared_images(pools)])
@@ -54,13 +55,19 @@ def mixed_pool_scores(
     found = ranks(images, sentences, np.arange(len(images)), np.concatenate(owners), scores)
     draws = bootstrapped_recalls(found, np.arange(len(found)), resamples, seed)
     bounds = bootstrap_interval(draws, confidence).T.tolist()
-    won = language[_first(images, sentences, scores)]
-    shares = {name: 100 * float(np.mean(won == number)) for number, name in enumerate(pools)}
+    won = _first_languages(scores, images, sentences, language).mean(axis=0)
+    shares = {name: 100 * float(share) for name, share in zip(pools, won, strict=True)}
     return {**direction_scores(found, bounds, len(sentences)), "first_language": shares}
 
 
-def _first(images: np.ndarray, captions: np.ndarray, scores: Scores) -> np.ndarray:
-    chunks = range(0, len(images), _CHUNK)
-    return np.concatenate(
-        [scores(images[start : start + _CHUNK], captions).argmax(axis=1) for start in chunks]
-    )
+def _first_languages(
+    scores: Scores, images: np.ndarray, captions: np.ndarray, language: np.ndarray
+) -> np.ndarray:
+    """Return the language of each image's first caption as 1, or shares ``[images, languages]``."""
+    starts, shares = np.unique(language, return_index=True)[1], []
+    for start in range(0, len(images), _CHUNK):
+        found = scores(images[start : start + _CHUNK], captions)
+        best = np.maximum.reduceat(found, starts, axis=1)
+        first = best == best.max(axis=1, keepdims=True)
+        shares.append(first / first.sum(axis=1, keepdims=True))
+    return np.concatenate(shares)

@@ -57,7 +57,7 @@ def sentence_ranks(
 
     Returns:
         Ranks by (language of the queries, language of the candidates); none, if no two languages
-        have sentences to compare.
+        have sentences to compare. Two languages that share one sentence alone are left out.
 
     Raises:
         ContractError: Vectors and captions differ in number, or captions are repeated.
@@ -67,7 +67,7 @@ def sentence_ranks(
     for languages in permutations(sorted(captions["language"].unique()), 2):
         sides = [np.flatnonzero(captions["language"] == language) for language in languages]
         queries, candidates, right = PROTOCOLS[protocol](captions, *sides)
-        if len(queries):
+        if len(queries) and len(candidates) > 1:  # one alone is first, whatever was learnt
             ranked = ranks(vectors[queries], vectors[candidates], *right, scores)
             asked = captions.iloc[queries]
             found[languages] = SentenceRanks(

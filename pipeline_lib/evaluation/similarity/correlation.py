@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from pipeline_lib.evaluation.significance import bootstrap_counts, bootstrap_totals
+from pipeline_lib.evaluation.significance import (
+    bootstrap_counts,
+    bootstrap_interval,
+    bootstrap_totals,
+)
 
 _ROUNDING = 1e-12
 """Largest variance of a standardised or ranked sample that is taken for rounding error."""
@@ -21,16 +25,35 @@ def spearman(gold: np.ndarray, predicted: np.ndarray) -> float:
 def bootstrapped_pearson(
     gold: np.ndarray, predicted: np.ndarray, resamples: int, seed: int
 ) -> np.ndarray:
-    """Return Pearson's correlation in each draw of the pairs ``[resamples]``."""
-    return correlation_of_totals(bootstrap_totals(moments(gold, predicted), resamples, seed))
+    """Return Pearson's correlation in each draw of the pairs ``[resamples]``.
+
+    It is NaN where the pairs that were drawn do not vary.
+    """
+    totals = bootstrap_totals(moments(gold, predicted), resamples, seed)
+    return correlation_of_totals(totals, unvaried=np.nan)
 
 
 def bootstrapped_spearman(
     gold: np.ndarray, predicted: np.ndarray, resamples: int, seed: int
 ) -> np.ndarray:
-    """Return Spearman's correlation in each draw of the pairs ``[resamples]``, ranked anew."""
+    """Return Spearman's correlation in each draw of the pairs ``[resamples]``, ranked anew.
+
+    It is NaN where the pairs that were drawn do not vary.
+    """
     draws = bootstrap_counts(len(gold), resamples, seed)
-    return np.concatenate([_rank_correlation(gold, predicted, counts) for counts in draws])
+    parts = [_rank_correlation(gold, predicted, counts, unvaried=np.nan) for counts in draws]
+    return np.concatenate(parts)
+
+
+def correlation_interval(name: str, draws: np.ndarray, confidence: float) -> dict[str, list[float]]:
+    """Return ``{name_interval: [low, high]}`` of the draws in which pairs vary.
+
+    There is none where they do not in more draws than an interval leaves out.
+    """
+    varied = draws[~np.isnan(draws)]
+    if len(varied) < confidence * len(draws):
+        return {}
+    return {f"{name}_interval": bootstrap_interval(varied, confidence).tolist()}
 
 
 CORRELATIONS = {
@@ -50,18 +73,24 @@ def moments(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
 
 
-def correlation_of_totals(totals: np.ndarray) -> np.ndarray:
-    """Return Pearson's correlation of summed :func:`moments` ``[..., 6] -> [...]``."""
+def correlation_of_totals(totals: np.ndarray, unvaried: float = 0.0) -> np.ndarray:
+    """Return Pearson's correlation of summed :func:`moments` ``[..., 6] -> [...]``.
+
+    Where a sample does not vary it is what ``unvaried`` says.
+    """
     means = totals / totals[..., :1]
     _, x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
-    return _divided(xy - x * y, xx - x * x, yy - y * y)
+    return _divided(xy - x * y, xx - x * x, yy - y * y, unvaried=unvaried)
 
 
-def _rank_correlation(gold: np.ndarray, predicted: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _rank_correlation(
+    gold: np.ndarray, predicted: np.ndarray, counts: np.ndarray, unvaried: float = 0.0
+) -> np.ndarray:
     """Return Spearman's correlation of pairs that occur ``counts [draws, pairs]`` times."""
     total = counts.sum(axis=1, keepdims=True)
     x, y = (_mid_ranks(sample, counts) - (total + 1) / 2 for sample in (gold, predicted))
-    return _divided(*((counts * a * b).mean(axis=1) for a, b in ((x, y), (x, x), (y, y))))
+    means = ((counts * a * b).mean(axis=1) for a, b in ((x, y), (x, x), (y, y)))
+    return _divided(*means, unvaried=unvaried)
 
 
 def _mid_ranks(sample: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -73,11 +102,11 @@ def _mid_ranks(sample: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return (np.cumsum(size, axis=1) - size + (size + 1) / 2)[:, index]
 
 
-def _divided(covariance: np.ndarray, *variances: np.ndarray) -> np.ndarray:
-    """Divide a covariance by two standard deviations; a sample that does not vary gives 0."""
+def _divided(covariance: np.ndarray, *variances: np.ndarray, unvaried: float) -> np.ndarray:
+    """Divide a covariance by two standard deviations."""
     deviations = np.prod([np.sqrt(np.maximum(variance, 0)) for variance in variances], axis=0)
     varies = np.minimum(*variances) > _ROUNDING
-    return np.divide(covariance, deviations, out=np.zeros_like(deviations), where=varies)
+    return np.divide(covariance, deviations, out=np.full_like(deviations, unvaried), where=varies)
 
 
 def _standardised(sample: np.ndarray) -> np.ndarray:

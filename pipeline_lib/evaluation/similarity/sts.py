@@ -6,7 +6,6 @@ out, as in the SemEval tasks (Agirre et al. 2014; 2015).
 """
 
 import math
-import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -16,10 +15,8 @@ import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.files import note_lines, read_lines
-from pipeline_lib.evaluation.significance import bootstrap_interval
-from pipeline_lib.evaluation.similarity.correlation import CORRELATIONS
-
-_NO_LETTER = re.compile(r"[\W_]+")
+from pipeline_lib.evaluation.similarity.correlation import CORRELATIONS, correlation_interval
+from pipeline_lib.text.letters import letters
 
 
 def read_scored_pairs(path: Path) -> pd.DataFrame:
@@ -69,10 +66,10 @@ def overlapping(pairs: pd.DataFrame, training_texts: Iterable[str]) -> np.ndarra
     Sentences are equal when their letters and digits are: case, spaces and punctuation differ
     between copies of one caption (``it's`` and ``its``, ``fire truck`` and ``firetruck``).
     """
-    known = {_letters(text) for text in training_texts}
+    known = {letters(text) for text in training_texts}
     return np.array(
         [
-            _letters(first) in known or _letters(second) in known
+            letters(first) in known or letters(second) in known
             for first, second in zip(pairs["first"], pairs["second"], strict=True)
         ],
         dtype=bool,
@@ -131,12 +128,8 @@ def _correlations(
         for name, (correlation, bootstrapped) in CORRELATIONS.items():
             found[name] = correlation(gold, predicted)
             draws = bootstrapped(gold, predicted, resamples, seed)
-            found[f"{name}_interval"] = bootstrap_interval(draws, confidence).tolist()
+            found |= correlation_interval(name, draws, confidence)
     return found
-
-
-def _letters(text: str) -> str:
-    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _line_problems(row: tuple[int, *tuple[str, ...]]) -> Iterator[str]:
@@ -145,7 +138,7 @@ def _line_problems(row: tuple[int, *tuple[str, ...]]) -> Iterator[str]:
         yield f"expected score, tab, sentence, tab, sentence; found {len(row) - 1} column(s)"
     elif score.strip() and not _is_finite(score):
         yield f"expected a number or nothing as the score, found {score!r}"
-    elif score.strip() and not all(map(_letters, sentences)):
+    elif score.strip() and not all(map(letters, sentences)):
         yield f"expected two sentences, found {sentences!r}"
 
 

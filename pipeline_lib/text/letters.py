@@ -1,0 +1,12 @@
+"""What of a sentence its marks, cases and blanks do not change."""
+
+import unicodedata
+
+
+def letters(text: str) -> str:
+    """Return a sentence's letters and digits, with the marks on them, in Unicode's case folding.
+
+    Vowel signs, of Hindi or Thai for two, are marks that stand on a letter.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(c for c in folded if c.isalnum() or unicodedata.category(c).startswith("M"))
