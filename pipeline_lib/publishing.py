@@ -273,7 +273,9 @@ def _names_another(error: BaseException, path: Path) -> bool:
     """Return whether an error is of a file that is not being published: one that was read."""
     if not isinstance(getattr(error, "filename", None), str):
         return False
-    named, folder = Path(os.path.abspath(error.filename)), Path(os.path.abspath(path.parent))
+    written = getattr(error, "filename2", None)  # of a copy, whose source is the first
+    named = Path(os.path.abspath(written or error.filename))
+    folder = Path(os.path.abspath(path.parent))
     if not named.is_relative_to(folder):
         return True
     own = named.relative_to(folder).parts[:1]

@@ -357,3 +357,10 @@ def test_a_lock_gets_its_mark_at_the_end_before_a_stage_publishes(tmp_path, monk
         YAML(typ="safe").load(lock) if lock else {"schema": "2.0", "stages": {}}
     )
     assert (tmp_path / ".resume" / "dvc.lock").read_text() == text
+
+
+def test_a_copy_that_does_not_fit_names_what_it_was_written_to(tmp_path):
+    """As shutil.copyfile says it, the source comes first."""
+    with pytest.raises(OSError, match="out") as caught, publish(tmp_path / "new/out") as path:
+        raise OSError(errno.ENOSPC, "No space", str(tmp_path / "source"), None, str(path / "a"))
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "new/out"))
