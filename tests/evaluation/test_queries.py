@@ -171,6 +171,20 @@ def test_an_image_of_many_captions_takes_more_digits():
     np.testing.assert_allclose(image_contributions(hits, "en"), [[300, 300]])
 
 
+@pytest.mark.parametrize(("images", "captions"), [(1, 5), (2, 16), (3, 16), (2, 300)])
+def test_equal_numbers_of_captions_are_read_back(images, captions):
+    rows = [(f"i{n}", "image_to_text", f"i{n}", 1) for n in range(images)]
+    rows += [
+        (f"i{n}", "text_to_image", f"i{n}/{k}", 1 + k % 20)
+        for n in range(images)
+        for k in range(captions)
+    ]
+    table = pd.DataFrame(rows, columns=["image_id", "direction", "query_id", "rank"])
+    found = image_contributions(image_hits(table.assign(seed=1, language="en")), "en")
+    recalls = [np.mean(1 + np.arange(captions) % 20 <= k) for k in (1, 5, 10)]
+    np.testing.assert_allclose(found, [[(300 + 100 * sum(recalls)) / images] * images])
+
+
 def test_hits_of_an_earlier_version_are_to_be_made_again(tmp_path):
     hits = image_hits(found(1)[1])
     hits.rename(columns={"per_image": "captions"}).to_csv(tmp_path / "hits.csv", index=False)

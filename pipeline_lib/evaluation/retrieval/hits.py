@@ -47,9 +47,13 @@ def _counted(queries: pd.DataFrame) -> list[object]:
     named = "".join(f"{image}\t{number}\n" for image, number in captions.items())
     digest = hashlib.sha256(named.encode()).hexdigest()[:16]
     digits = [_digits(sums.loc[way].to_numpy()) for way in DIRECTIONS]
-    per_image = captions.to_numpy(int)
-    shown = per_image[:1] if (per_image == per_image[0]).all() else per_image
-    return [len(captions), _digits(shown), digest, *digits]
+    return [len(captions), _shortened(captions.to_numpy(int)), digest, *digits]
+
+
+def _shortened(numbers: np.ndarray) -> str:
+    """Write one number for all where they are equal, and it has fewer digits than there are."""
+    one = _digits(numbers[:1])
+    return one if (numbers == numbers[0]).all() and len(one) < len(numbers) else _digits(numbers)
 
 
 def _digits(numbers: np.ndarray) -> str:
@@ -106,6 +110,7 @@ def _contributions(row: pd.Series) -> np.ndarray:
 
 
 def _numbers(digits: str, images: int) -> np.ndarray:
+    """Read what :func:`_digits` or :func:`_shortened` wrote."""
     if len(digits) < images:
         return np.full(images, int(digits, 16))
     width = len(digits) // images
