@@ -54,7 +54,7 @@ def test_similarities_count_who_borrows():
         "pairs": 3,
         "share_of_captions_that_borrow": 0.5,
         "mean_cosine": 0.5,
-        "cosine_quartiles": [0.3, 0.4, 0.65],
+        "cosine_quartiles": pytest.approx([0.3, 0.4, 0.65]),
     }
 
 
