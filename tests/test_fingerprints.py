@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from graph import ROOT, STAGES
 from shell import python
 
-from pipeline_lib.fingerprints import fingerprints
+from pipeline_lib.fingerprints import fingerprints, stage_code
 from stages.resolve import main as resolve
 
 MODULE = '''"""What it is for."""
@@ -204,3 +204,9 @@ def test_packages_hold_only_their_docstrings():
     for path in packages:
         source = path.read_text(encoding="utf-8").strip()
         assert not source or (source.startswith('"""') and source.count('"""') == 2), path
+
+
+def test_a_check_that_changes_makes_no_table_anew():
+    """It can only refuse: the stage that calls it has the code of its table alone."""
+    assert "pipeline_lib/corpora/table.py" in stage_code("captions")
+    assert "pipeline_lib/checks/" not in stage_code("captions")
