@@ -153,8 +153,9 @@ def measure(
 
 def run_tests(seconds: float) -> dict[str, object]:
     """Run the tests marked gpu in a process of their own, and return how they ended."""
-    options = ["-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
-    command = ["-m", "pytest", *options, *test_files()]
+    # Without the options of pyproject.toml: they ask for plugins.
+    options = ["-o", "addopts=", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+    command = ["-m", "pytest", *options, "-m", "gpu", "-q", *test_files()]
     if absent := missing(["pytest"]):
         return {"exit": None, "summary": f"not run, without {', '.join(absent)}"}
     begin = time.monotonic()

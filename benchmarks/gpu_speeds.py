@@ -39,28 +39,28 @@ def measurements(sizes: Sizes, precisions: Sequence[str]) -> list[Measurement]:
     """Return all of them, the peaks first: the others' shares are of these."""
     return [
         *(
-            Measurement(f"{PRODUCT}, {precision}", COMMON, 5, partial(product, precision=precision))
+            Measurement(f"{PRODUCT}, {precision}", COMMON, 2, partial(product, precision=precision))
             for precision in precisions
         ),
-        Measurement(f"{PRODUCT}, {HOST}", COMMON, 5, host_product),
+        Measurement(f"{PRODUCT}, {HOST}", COMMON, 2, host_product),
         *(
             Measurement(
-                f"ten-crop {backbone}, {precision}, {batch} at a time", CNN, 6,
+                f"ten-crop {backbone}, {precision}, {batch} at a time", CNN, 3,
                 partial(ten_crop, backbone=backbone, precision=precision, batch=batch),
             )
             for backbone, precision, batch in combinations(BACKBONES, precisions, sizes.batches)
         ),
-        Measurement("decoding", CNN, 5, decoding),
+        Measurement("decoding", CNN, 3, decoding),
         *(
             Measurement(
-                f"training {family}, {precision}", TRAINING, 7,
+                f"training {family}, {precision}", TRAINING, 3,
                 partial(training, family=family, precision=precision),
             )
             for family, precision in combinations(FAMILIES, precisions)
         ),
-        Measurement("ranks", COMMON, 15, ranks),
-        Measurement("search both ways", COMMON, 10, search_both_ways),
-        Measurement("pseudopairs", COMMON, 120, pseudopairs),
+        Measurement("ranks", COMMON, 8, ranks),
+        Measurement("search both ways", COMMON, 5, search_both_ways),
+        Measurement("pseudopairs", COMMON, 40, pseudopairs),
     ]  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 """What runs on a CUDA device gives what the CPU gives in float32."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 import tiny
@@ -13,6 +15,7 @@ from pipeline_lib.synthesis.matching import RETRIEVALS
 from pipeline_lib.synthesis.neighbours import nearest, nearest_both_ways
 from pipeline_lib.training.examples import build_examples
 from pipeline_lib.training.fitting import fit
+from pipeline_lib.training.loop import CHECKPOINT
 
 pytestmark = [
     pytest.mark.gpu,
@@ -23,17 +26,29 @@ UNIQUE = {"word_dim": 4}
 """Fewer dimensions than translations in the lexicon: of more, many rotations fit it alike."""
 
 
-def train(folder, device, objective, **changes):
-    """Return a trained model, and the mean losses of each kind of task before each validation."""
+class Killed(Exception):
+    """What stands for a kill."""
+
+
+def train(folder, device, objective, kill_at=None, **changes):
+    """Return a trained model, and the mean losses of each kind of task before each validation.
+
+    The validation ``kill_at``, counted from 0, ends with Killed.
+    """
     changes = {"validate_every_updates": 1, "max_epochs": 3} | changes
     recipe = tiny.recipe(objective, **changes, **UNIQUE)
     learner = tiny.learner(recipe).to(device)
     words = learner.space.vocabulary
     examples = build_examples(tiny.pairs(), "train", tiny.features(), words, recipe, tiny.lexicon())
     folder.mkdir(exist_ok=True)
-    history, _ = fit(
-        learner, examples, lambda _: {RECALL_SUM: 1.0, MEAN_RANK: 1.0}, 1, folder, "test"
-    )
+    validations = count()
+
+    def validate(_):
+        if next(validations) == kill_at:
+            raise Killed
+        return {RECALL_SUM: 1.0, MEAN_RANK: 1.0}
+
+    history, _ = fit(learner, examples, validate, 1, folder, "test")
     losses = {
         (row["update"], key): value
         for row in history
@@ -58,9 +73,10 @@ def test_updates_have_the_losses_of_the_cpu(tmp_path, objective, precision, tole
 def test_a_run_continues_where_it_was(tmp_path, objective):
     device, every = best_device(), {"validate_every_updates": 3}
     _, expected = train(tmp_path / "whole", device, objective, **every)
-    _, first = train(tmp_path / "parts", device, objective, **every, max_epochs=2)
+    with pytest.raises(Killed):
+        train(tmp_path / "parts", device, objective, kill_at=1, **every)
+    assert (tmp_path / "parts" / CHECKPOINT).is_file()
     _, found = train(tmp_path / "parts", device, objective, **every)
-    assert len(first) < len(found)
     assert found == pytest.approx(expected, rel=1e-4)
 
 

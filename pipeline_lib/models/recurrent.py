@@ -14,7 +14,16 @@ from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.settings.strict import Precision
 
 LAYERS = {"gru": (nn.GRU, GRUStates), "lstm": (nn.LSTM, LSTMStates)}
-"""PyTorch's layer, which holds the weights and runs on CUDA, and ours, which runs on the CPU."""
+"""PyTorch's layer, which holds the weights and runs on CUDA, and ours, which runs anywhere."""
+
+FEWEST_ON_CUDA = 512
+"""Sentences that are read as a tree of prefixes on CUDA, which saves products at the price of more
+steps; of fewer, cuDNN's layer is faster."""
+
+
+def reads_prefixes(token_ids: Tensor, sentences: int) -> bool:
+    """Return whether so many sentences are read as a tree of prefixes on the device of the ids."""
+    return not token_ids.is_cuda or sentences >= FEWEST_ON_CUDA
 
 
 class SentenceLayer(nn.Module):
@@ -50,10 +59,10 @@ class SentenceLayer(nn.Module):
         if torch.compiler.is_exporting():
             return self._padded(embed, token_ids, lengths)
         kind = TYPES[precision_on(self.precision, token_ids.device)]
-        if token_ids.is_cuda:
+        if not reads_prefixes(token_ids, len(token_ids)):
             words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
             return self.packed(words.to(kind), lengths)
-        tree = PrefixTree.of(token_ids, lengths)
+        tree = PrefixTree.of(token_ids, lengths).to(token_ids.device)
         # A batch repeats its words (1,600 tokens, some 450 types): project each type once.
         types, occurrence = tree.tokens.unique(return_inverse=True)
         of_words = self.layer.weight_ih_l0, self.layer.bias_ih_l0
@@ -81,11 +90,14 @@ class SentenceLayer(nn.Module):
         Returns:
             As :meth:`forward`.
         """
-        # Not autocast: whatever type it is asked for, it runs cuDNN's recurrent layers in float16.
-        weights = {name: w.to(words.dtype) for name, w in self.layer.named_parameters()}
         packed = nn.utils.rnn.pack_padded_sequence(
             words, lengths.cpu(), batch_first=True, enforce_sorted=False
         )
-        _, state = functional_call(self.layer, weights, (packed,))
+        if words.dtype == self.layer.weight_hh_l0.dtype:  # which lie together as cuDNN wants them
+            _, state = self.layer(packed)
+        else:
+            # Not autocast: whatever type it is asked for, it runs cuDNN's layers in float16.
+            weights = {name: w.to(words.dtype) for name, w in self.layer.named_parameters()}
+            _, state = functional_call(self.layer, weights, (packed,))
         final = state if isinstance(state, Tensor) else state[0]
         return final[0].float()

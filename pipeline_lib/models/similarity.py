@@ -16,6 +16,9 @@ EUCLIDEAN_FLOOR = 1e-4
 ORDER_FLOOR = 1e-12
 """The same for the order similarity, small enough not to blur it."""
 
+_DIFFERENCES_AT_ONCE = 2**24
+"""On CUDA: 64 MB of float32."""
+
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
     """Return the cosine of every pair of unit vectors ``[n, dim]``, ``[m, dim]``: ``[n, m]``."""
@@ -52,10 +55,32 @@ def _above(a: Tensor, b: Tensor) -> Tensor:
     return -(b - a).clamp_(min=0).square_().sum(dim=1)
 
 
+def _above_in_blocks(a: Tensor, b: Tensor) -> Tensor:
+    return torch.cat(
+        [-(b - rows[:, None]).clamp_(min=0).square_().sum(2) for rows in _blocks(a, b)]
+    )
+
+
+def _above_in_blocks_backward(a: Tensor, b: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+    of_a, of_b = [], torch.zeros_like(b)
+    parts = _blocks(a, b)
+    for rows, weights in zip(parts, (2 * gradient).split([*map(len, parts)]), strict=True):
+        above = (b - rows[:, None]).clamp_(min=0).mul_(weights[:, :, None])
+        of_a.append(above.sum(dim=1))
+        of_b -= above.sum(dim=0)
+    return torch.cat(of_a), of_b
+
+
+def _blocks(a: Tensor, b: Tensor) -> tuple[Tensor, ...]:
+    """Cut rows of ``a`` so that each block with all of ``b`` holds few enough differences."""
+    return a.split(max(1, _DIFFERENCES_AT_ONCE // max(1, b.numel())))
+
+
 class _SquaredOrder(torch.autograd.Function):
     """Row by row, so that no ``[n, m, dim]`` is ever held (2 GB for 100 x 5,000 pairs of 1,024).
 
-    Rows are of the side that has fewer: one query is compared with all photos at once.
+    Rows are of the side that has fewer: one query is compared with all photos at once. On CUDA,
+    which a row keeps too little busy, they come in blocks.
     """
 
     @staticmethod
@@ -63,6 +88,8 @@ class _SquaredOrder(torch.autograd.Function):
         ctx.save_for_backward(a, b)
         if not len(a) or not len(b):
             return a.new_empty(len(a), len(b))
+        if a.is_cuda:
+            return _above_in_blocks(a, b)
         if len(a) <= len(b):
             return torch.stack([_above(row, b) for row in a])
         return torch.stack([_above(a, row) for row in b], dim=1)
@@ -71,6 +98,8 @@ class _SquaredOrder(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: FunctionCtx, gradient: Tensor) -> tuple[Tensor, Tensor]:
         a, b = ctx.saved_tensors
+        if a.is_cuda:
+            return _above_in_blocks_backward(a, b, gradient)
         of_a, of_b = torch.zeros_like(a), torch.zeros_like(b)
         for row, weights, of_row in zip(a, 2 * gradient, of_a, strict=True):
             used = weights.nonzero()[:, 0]  # most pairs violate no margin

@@ -1,7 +1,8 @@
 """The two-branch network's objective and MULE's parts of it (Eq. 1-4 of Kim et al. 2020)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -172,12 +173,13 @@ def _updates_per_epoch(examples: Examples, set_name: str, recipe: TwoBranch) -> 
 
 
 def _languages_and_images(examples: Examples, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
+    # Captions are drawn on the CPU: a GPU would have to be waited for in each update.
     by_language = {
-        language: sentences
+        language: replace(sentences, image_index=sentences.image_index.cpu())
         for (name, language), sentences in examples.sentences.items()
         if name == set_name
     }
-    images = torch.cat([s.image_index.cpu() for s in by_language.values()]).unique()
+    images = torch.cat([s.image_index for s in by_language.values()]).unique()
     return by_language, images
 
 
@@ -207,9 +209,9 @@ def _matching(
     if recipe.same_language_weight:
         itself = ranks.own(torch.eye(len(image), dtype=torch.bool, device=image.device))
         among = model.scores(ranks.own(captions), captions)
-        siblings = image.bincount()[image] > 1
+        siblings = _in_parts(lambda: image.bincount()[image] > 1)
         total = total + recipe.same_language_weight * neighbourhood_hinge(
-            among, same & ~itself, same, *options, _in_parts(siblings)
+            among, same & ~itself, same, *options, siblings
         )
     return total
 
@@ -229,9 +231,9 @@ def _scores(
     return model.scores(images, captions[part]).T, model.scores(images[image[part]], captions)
 
 
-def _in_parts(queries: Tensor) -> int | None:
+def _in_parts(queries: Callable[[], Tensor]) -> int | None:
     """Return how many queries ``bool [queries]`` the ranks have, None if this one has all."""
-    return None if ranks.count() == 1 else int(queries.sum())
+    return None if ranks.count() == 1 else int(queries().sum())
 
 
 def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch) -> Tensor:
@@ -241,7 +243,7 @@ def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
         a_to_b, b_to_a = _cosines(a, b)
         for scores, queries, candidates in ((a_to_b, a_image, b_image), (b_to_a, b_image, a_image)):
             same = ranks.own(queries)[:, None] == candidates[None, :]
-            known = _in_parts(torch.isin(queries, candidates))
+            known = _in_parts(partial(torch.isin, queries, candidates))
             options = recipe.margin, recipe.violations, known
             terms.append(neighbourhood_hinge(scores, same, same, *options))
     if not terms:  # one language only; a zero with a gradient, for pre-training has no other term

@@ -9,6 +9,7 @@ from tiny_models import double_loop
 
 from pipeline_lib.arithmetic import arithmetic
 from pipeline_lib.evaluation.retrieval.scores import SCORES
+from pipeline_lib.models import similarity
 from pipeline_lib.models.losses import (
     HIGHEST_LOG_SCALE,
     Candidates,
@@ -231,14 +232,31 @@ def test_similarities_and_their_gradients_are_their_formulas(name, counts):
     a, b = units(generator, 5, *counts)
     weights = torch.randn(*counts, generator=generator)
     results = []
-    for similarity in (SIMILARITIES[name], FORMULAS[name]):
+    for function in (SIMILARITIES[name], FORMULAS[name]):
         x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
-        scores = similarity(x, y)
+        scores = function(x, y)
         (scores * weights).sum().backward()
         results.append((scores.detach(), x.grad, y.grad))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=1e-4, atol=1e-5)
     if "order" in name:  # the others are equal on the unit sphere only, and so are their slopes
         torch.testing.assert_close(results[0][1:], results[1][1:], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("numbers", [1, 70, 10_000])
+def test_the_order_by_blocks_is_that_by_rows(monkeypatch, numbers):
+    """CUDA takes this way; here it runs on the CPU."""
+    monkeypatch.setattr(similarity, "_DIFFERENCES_AT_ONCE", numbers)
+    generator = torch.Generator().manual_seed(3)
+    a, b = (side.requires_grad_() for side in units(generator, 5, 9, 7))
+    weights = torch.randn(9, 7, generator=generator)
+    scores = SIMILARITIES["squared_order"](a, b)
+    expected = [scores, *torch.autograd.grad((scores * weights).sum(), [a, b])]
+    there = a.detach(), b.detach()
+    found = [
+        similarity._above_in_blocks(*there),
+        *similarity._above_in_blocks_backward(*there, weights),
+    ]
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("counts", [(0, 3), (3, 0), (4, 1)])

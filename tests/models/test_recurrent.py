@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from pipeline_lib.device import best_device
+from pipeline_lib.models import recurrent
 from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.models.recurrent import LAYERS, SentenceLayer
 
@@ -118,8 +119,11 @@ def test_the_packed_way_leaves_the_weights_as_they_are():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fewest", [1, 1000])
 @pytest.mark.parametrize(("precision", "bounds"), [("f32", (1e-4, 1e-5)), ("bf16", (2e-2, 2e-2))])
-def test_cuda_gives_the_same_states(kind, precision, bounds):
+def test_cuda_gives_the_same_states(monkeypatch, kind, precision, bounds, fewest):
+    """By the tree of prefixes, and by cuDNN."""
+    monkeypatch.setattr(recurrent, "FEWEST_ON_CUDA", fewest)
     encoder, words = layer(kind, precision)
     if precision == "bf16":  # in float16 these are infinite, and the states NaN or all alike
         torch.nn.init.uniform_(words.weight, -1e5, 1e5, generator=torch.Generator().manual_seed(0))
@@ -127,3 +131,22 @@ def test_cuda_gives_the_same_states(kind, precision, bounds):
     here, device = encoder(words, ids, lengths), best_device()
     there = encoder.to(device)(words.to(device), ids.to(device), lengths)
     torch.testing.assert_close(there.cpu(), here, rtol=bounds[0], atol=bounds[1])
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("fewest", [1, 1000])
+def test_cuda_gives_the_same_gradients(monkeypatch, kind, fewest):
+    monkeypatch.setattr(recurrent, "FEWEST_ON_CUDA", fewest)
+    encoder, words = layer(kind, "f32")
+    ids, lengths = batch([3, 1, 4, 2, 4])
+
+    def gradients(device):
+        encoder.to(device), words.to(device)
+        states = encoder(words, ids.to(device), lengths)
+        weights = [*encoder.parameters(), words.weight]
+        return [g.cpu() for g in torch.autograd.grad(states.square().sum(), weights)]
+
+    for found, expected in zip(gradients(best_device()), gradients("cpu"), strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
