@@ -293,7 +293,7 @@ time.sleep(3600)
 )
 def test_the_tests_marked_gpu_are_run(monkeypatch, tmp_path, test, seconds, status, summary):
     (tmp_path / "tests").mkdir()
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = gpu\naddopts = --of-a-plugin\n")
     head = "import pytest\n\n@pytest.mark.gpu\ndef test_it():\n    "
     (tmp_path / "tests" / "test_marked.py").write_text(f"{head}{test}\n")
     (tmp_path / "tests" / "test_other.py").write_text("def test_it():\n    assert False\n")
