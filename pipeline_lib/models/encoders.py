@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pipeline_lib.arithmetic import F64
-from pipeline_lib.models.recurrent import SentenceLayer, reads_prefixes
+from pipeline_lib.models.recurrent import SentenceLayer
 from pipeline_lib.settings.architecture import Architecture
 from pipeline_lib.text.vocabulary import Vocabulary
 
@@ -169,12 +169,11 @@ class RecurrentEncoder(TextEncoder):
     def together(self, sentences: Mapping[str, tuple[Tensor, Tensor]]) -> dict[str, Tensor]:
         """Encode token ids and lengths of several languages as :meth:`forward` does each.
 
-        A layer that they share reads the prefixes of all at once, which takes as many steps as the
+        On the CPU a layer that they share reads them all at once, which takes as many steps as the
         language with the longest sentence, not the sum.
         """
-        every = [ids for ids, _ in sentences.values()]
-        at_once = all(reads_prefixes(ids, sum(map(len, every))) for ids in every)
-        if ALL not in self.recurrent or not at_once:
+        on_cpu = not any(ids.is_cuda for ids, _ in sentences.values())
+        if ALL not in self.recurrent or not on_cpu:
             return super().together(sentences)
         steps = max(ids.shape[1] for ids, _ in sentences.values())
         first = [0, *accumulate(self.word_table(k).num_embeddings for k in sentences)]
@@ -188,8 +187,7 @@ class RecurrentEncoder(TextEncoder):
 
         def embed(types: Tensor) -> Tensor:
             """Return vectors of ids in ascending order, those of a language after another's."""
-            places = torch.searchsorted(types, torch.tensor(first, device=types.device))
-            places = places.diff().tolist()
+            places = torch.searchsorted(types, torch.tensor(first)).diff().tolist()
             parts = zip(sentences, types.split(places), first, strict=False)
             return torch.cat([self.embed(ids - start, language) for language, ids, start in parts])
 

@@ -38,8 +38,8 @@ class GRUStates(torch.autograd.Function):
         use = kernels(kind)
         weight, bias = weight.to(kind), bias.to(kind)
         recur = use.affine(weight.T, bias)
-        states = inputs.new_empty(len(inputs), dim, dtype=summing_type(kind))
-        gates = inputs.new_empty(len(inputs), 3 * dim)
+        states = torch.empty(len(inputs), dim, dtype=summing_type(kind))
+        gates = torch.empty(len(inputs), 3 * dim, dtype=kind)
         before, recurrent = (torch.empty_like(gates[:, :dim]) for _ in range(2))
         for now, previous, parents in tree.steps():
             state = states.new_zeros(len(parents), dim)

@@ -34,10 +34,10 @@ class LSTMStates(torch.autograd.Function):
         use = kernels(kind)
         weight, bias = weight.to(kind), bias.to(kind)
         recur = use.affine(weight.T, bias)
-        states = inputs.new_empty(len(inputs), dim, dtype=summing_type(kind))
+        states = torch.empty(len(inputs), dim, dtype=summing_type(kind))
         cells, cells_before = torch.empty_like(states), torch.zeros_like(states)
-        gates = inputs.new_empty(len(inputs), 4 * dim)
-        before = inputs.new_zeros(len(inputs), dim)
+        gates = torch.empty(len(inputs), 4 * dim, dtype=kind)
+        before = torch.zeros(len(inputs), dim, dtype=kind)
         for now, previous, parents in tree.steps():
             if previous.stop:
                 before[now] = states[previous][parents]

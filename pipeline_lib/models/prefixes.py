@@ -47,15 +47,6 @@ class PrefixTree:
             start += len(found)
         return cls(torch.from_numpy(np.concatenate(tokens)), parents, torch.from_numpy(whole))
 
-    def to(self, device: torch.device) -> "PrefixTree":
-        """Return the same tree on ``device``, in one transfer for all of its steps."""
-        if device.type == "cpu":
-            return self
-        counts = [len(self.tokens), len(self.whole), *map(len, self.parents)]
-        moved = torch.cat([self.tokens, self.whole, *self.parents]).to(device)
-        tokens, whole, *parents = moved.split(counts)
-        return PrefixTree(tokens, list(parents), whole)
-
     def steps(self) -> list[tuple[slice, slice, Tensor]]:
         """Return, for each step, its prefixes, those of the step before, and their parents."""
         ends = np.cumsum([0, 0, *map(len, self.parents)])

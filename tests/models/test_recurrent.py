@@ -3,7 +3,6 @@ import torch
 from torch import nn
 
 from pipeline_lib.device import best_device
-from pipeline_lib.models import recurrent
 from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.models.recurrent import LAYERS, SentenceLayer
 
@@ -119,11 +118,8 @@ def test_the_packed_way_leaves_the_weights_as_they_are():
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fewest", [1, 1000])
 @pytest.mark.parametrize(("precision", "bounds"), [("f32", (1e-4, 1e-5)), ("bf16", (2e-2, 2e-2))])
-def test_cuda_gives_the_same_states(monkeypatch, kind, precision, bounds, fewest):
-    """By the tree of prefixes, and by cuDNN."""
-    monkeypatch.setattr(recurrent, "FEWEST_ON_CUDA", fewest)
+def test_cuda_gives_the_same_states(kind, precision, bounds):
     encoder, words = layer(kind, precision)
     if precision == "bf16":  # in float16 these are infinite, and the states NaN or all alike
         torch.nn.init.uniform_(words.weight, -1e5, 1e5, generator=torch.Generator().manual_seed(0))
@@ -136,9 +132,7 @@ def test_cuda_gives_the_same_states(monkeypatch, kind, precision, bounds, fewest
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fewest", [1, 1000])
-def test_cuda_gives_the_same_gradients(monkeypatch, kind, fewest):
-    monkeypatch.setattr(recurrent, "FEWEST_ON_CUDA", fewest)
+def test_cuda_gives_the_same_gradients(kind):
     encoder, words = layer(kind, "f32")
     ids, lengths = batch([3, 1, 4, 2, 4])
 
