@@ -1,18 +1,20 @@
 """What large collections need: ``python -m benchmarks.scale_model`` prints docs/scale.md's tables.
 
-A model, not a measurement. An item's floating-point operations, and the share of the peak that they
-run at, are measured on one core of a CPU (benchmarks.scale_costs, in ``scale_costs.json``). A GPU
-is assumed to reach the same share of its own peak, at most all of it:
+A model, not a measurement. What one GPU does in a second was measured on an NVIDIA H100
+(benchmarks.gpu, in ``gpu_h100.json``), each in the faster of bf16 and f32; what was not takes its
+floating-point operations, counted on a CPU (benchmarks.scale_costs, in ``scale_costs.json``), at
+the speed of what is most like it:
 
-    hours = items x operations / (share x peak of a GPU x GPUs) / 3600
+    hours = items / items per second / GPUs / 3600
 
-Photos are decoded on the cores beside each GPU at the rate measured for a core, ahead of the
-network; the slower of the two counts. GPUs do not wait for each other in this model.
+Photos are decoded on the cores beside each GPU, ahead of the network; the slower of the two counts.
+GPUs do not wait for each other in this model.
 """
 
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -26,26 +28,13 @@ IMAGES = {"1 M": 10**6, "100 M": 10**8}
 GPUS = (1, 8, 64)
 FEATURE_DIM = 2048
 EPOCHS = 10
+BACKBONE = "resnet50"
 
 
-@dataclass(frozen=True)
-class Gpu:
-    """What one GPU is assumed to have, by its data sheet, and the host's share of it.
+GPU = Path(__file__).with_name("gpu_h100.json")
 
-    Attributes:
-        peak: Operations per second of a dense matrix product, by precision.
-        cores: Of the host, for each GPU.
-    """
-
-    peak: dict[str, float]
-    cores: int
-
-
-A100 = Gpu({"bf16": 312e12, "f32": 19.5e12}, 16)
-"""NVIDIA A100 (80 GB): data sheet of 2021. f32 is without TF32, in which searches aren't exact."""
-
-ON_GPU = {"pair scored": "f32"}
-"""Precision there of what is measured here in another."""
+LIKE = {"image, dense_ten_crop": "image, ten_crop", "caption embedded": "caption trained, Kádár"}
+"""What no GPU has done, and what does the same layers there."""
 
 
 @dataclass(frozen=True)
@@ -71,66 +60,81 @@ def tables() -> str:
     """Return the tables of docs/scale.md, in Markdown."""
     measured = json.loads(COSTS.read_text(encoding="utf-8"))
     costs = {row["item"]: Cost(**row) for row in measured["costs"]}
+    rates = gpu_rates(costs, json.loads(GPU.read_text(encoding="utf-8"))["rows"])
     return "\n\n".join(
-        [cost_table(costs), hour_table(costs), byte_table(measured["bytes"])],
+        [cost_table(costs, rates), hour_table(rates), byte_table(measured["bytes"])],
     )
 
 
-def cost_table(costs: dict[str, Cost]) -> str:
-    """Return what was measured, and what a GPU would do by the model."""
-    header = [
-        "item",
-        "precision",
-        "MFLOP",
-        "share of the peak",
-        "a core, per second",
-        "a GPU, by the model",
-    ]
+def gpu_rates(costs: dict[str, Cost], rows: list[dict]) -> dict[str, float]:
+    """Return the items of each kind that one GPU, or the cores beside it, does in a second.
+
+    Args:
+        costs: Of an item on one core of a CPU, by its name.
+        rows: Of a report of benchmarks.gpu.
+    """
+    best: dict[str, float] = {}
+    for row in rows:
+        best[row["what"]] = max(best.get(row["what"], 0), row["rate"])
+    searched, base = max(
+        (rate, int(what.split(" x ")[1].replace(",", "")))
+        for what, rate in best.items()
+        if what.startswith("pseudopairs")
+    )
+    rates = {
+        "photo decoded and cut": best["decoding, ten crops"],
+        "image, ten_crop": best[f"ten-crop {BACKBONE}"],
+        "pair scored": searched * base,
+        **{f"caption trained, {family}": best[f"training {family}"] for family in FAMILIES},
+    }
+    for item, other in LIKE.items():
+        rates[item] = rates[other] * costs[other].flops / costs[item].flops
+    return rates
+
+
+def cost_table(costs: dict[str, Cost], rates: dict[str, float]) -> str:
+    """Return what a core and a GPU do in a second."""
+    header = ["item", "MFLOP", "precision", "share of the peak", "a core, per second"]
+    header += ["a GPU, per second", "TFLOP/s there"]
     rows = [
         [
             cost.item,
-            cost.precision,
             _number(cost.flops / 1e6) if cost.flops else "",
+            cost.precision,
             f"{cost.share:.0%}" if cost.flops else "",
             _number(cost.rate),
-            _number(1 / gpu_seconds(cost)) if cost.flops else _number(cost.rate * A100.cores),
+            _number(rates[cost.item]) + "*" * (cost.item in LIKE),
+            _number(rates[cost.item] * cost.flops / 1e12) if cost.flops else "",
         ]
         for cost in costs.values()
     ]
-    return _markdown(header, rows, labels=2)
+    return _markdown(header, rows)
 
 
-def hour_table(costs: dict[str, Cost]) -> str:
+def hour_table(rates: dict[str, float]) -> str:
     """Return the hours of each task, for each collection and number of GPUs."""
     header = ["hours"] + [f"{name}, {gpus} GPU" for name in IMAGES for gpus in GPUS]
     rows = [
         [task.name]
         + [_hours(task.seconds(n) / gpus / 3600) for n in IMAGES.values() for gpus in GPUS]
-        for task in tasks(costs)
+        for task in tasks(rates)
     ]
     return _markdown(header, rows)
 
 
-def tasks(costs: dict[str, Cost]) -> Iterator[Task]:
+def tasks(rates: dict[str, float]) -> Iterator[Task]:
     """Yield all tasks, with their seconds on one GPU."""
-    decoding = 1 / (costs["photo decoded and cut"].rate * A100.cores)
     for transform in ("ten_crop", "dense_ten_crop"):
-        slower = max(decoding, gpu_seconds(costs[f"image, {transform}"]))
-        yield Task(f"features, {transform}", lambda images, each=slower: images * each)
+        slower = min(rates["photo decoded and cut"], rates[f"image, {transform}"])
+        yield Task(f"features, {transform}", lambda images, rate=slower: images / rate)
     for family in FAMILIES:
-        each = EPOCHS * CAPTIONS * gpu_seconds(costs[f"caption trained, {family}"])
-        yield Task(f"{family}, {EPOCHS} epochs", lambda images, each=each: images * each)
-    each = CAPTIONS * gpu_seconds(costs["caption embedded"])
-    yield Task("all captions embedded", lambda images, each=each: images * each)
-    pair = gpu_seconds(costs["pair scored"])
-    yield Task("pseudopairs of two languages", lambda images: (PER_LANGUAGE * images) ** 2 * pair)
-    yield Task("all photos for 1,000 queries", lambda images: 1000 * images * pair)
-
-
-def gpu_seconds(cost: Cost) -> float:
-    """Return the seconds of an item on one GPU, in the precision that it has there."""
-    precision = ON_GPU.get(cost.item, cost.precision)
-    return cost.flops / (min(cost.share, 1) * A100.peak[precision])
+        rate = rates[f"caption trained, {family}"] / (EPOCHS * CAPTIONS)
+        yield Task(f"{family}, {EPOCHS} epochs", lambda images, rate=rate: images / rate)
+    rate = rates["caption embedded"] / CAPTIONS
+    yield Task("all captions embedded", lambda images, rate=rate: images / rate)
+    pairs = rates["pair scored"]
+    yield Task("pseudopairs of two languages", lambda images: (PER_LANGUAGE * images) ** 2 / pairs)
+    yield Task("all photos for 1,000 queries", lambda images: 1000 * images / pairs)
 
 
 def byte_table(caption: dict[str, float]) -> str:
@@ -149,8 +153,8 @@ def byte_table(caption: dict[str, float]) -> str:
     return _markdown(["what", "bytes an image", *(f"{name}, GB" for name in IMAGES)], rows)
 
 
-def _markdown(header: list[str], rows: list[list[str]], labels: int = 1) -> str:
-    line = ["---"] * labels + ["---:"] * (len(header) - labels)
+def _markdown(header: list[str], rows: list[list[str]]) -> str:
+    line = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, line, *rows))
 
 

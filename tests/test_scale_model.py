@@ -1,7 +1,6 @@
 """docs/scale.md is what benchmarks.scale_model makes of the measured costs."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +9,9 @@ from graph import ROOT
 
 from benchmarks import scale_model
 from benchmarks.scale_costs import COSTS, Cost, caption_bytes, cost
-from benchmarks.scale_model import A100, CAPTIONS, gpu_seconds, tables, tasks
+from benchmarks.scale_model import CAPTIONS, GPU, gpu_rates, tables, tasks
 
-COST = Cost("image, ten_crop", "bf16", flops=3e6, share=0.5, rate=1.0)
+NEW = "dense_ten_crop"
 
 
 def test_the_tables_of_the_page_are_the_models():
@@ -21,28 +20,41 @@ def test_the_tables_of_the_page_are_the_models():
         assert table in page
 
 
-def test_an_item_takes_its_operations_at_its_share_of_the_gpus_peak():
-    assert gpu_seconds(COST) == pytest.approx(3e6 / (0.5 * 312e12))
-    scored = replace(COST, item="pair scored")  # where products have to be exact
-    assert gpu_seconds(scored) == pytest.approx(3e6 / (0.5 * 19.5e12))
+def measured():
+    costs = {row["item"]: Cost(**row) for row in json.loads(COSTS.read_text("utf-8"))["costs"]}
+    return costs, json.loads(GPU.read_text("utf-8"))["rows"]
+
+
+def test_a_gpu_has_a_rate_of_every_item_in_the_faster_precision():
+    costs, rows = measured()
+    rates = gpu_rates(costs, rows)
+    assert set(rates) == set(costs)
+    of_mule = [row["rate"] for row in rows if row["what"] == "training MULE"]
+    assert len(of_mule) == 2
+    assert rates["caption trained, MULE"] == max(of_mule)
+    [search] = [row for row in rows if row["what"] == "pseudopairs 566,000 x 145,000"]
+    assert rates["pair scored"] == search["rate"] * 145_000
+
+
+def test_what_no_gpu_has_done_takes_its_operations_at_the_speed_of_what_is_like_it():
+    costs, rows = measured()
+    rates = gpu_rates(costs, rows)
+    speeds = [rates[f"image, {t}"] * costs[f"image, {t}"].flops for t in ("ten_crop", NEW)]
+    assert speeds[0] == pytest.approx(speeds[1])
+    assert rates[f"image, {NEW}"] > 3 * rates["image, ten_crop"]
 
 
 def test_hours_of_a_pseudopair_search_grow_with_the_square_and_the_others_with_the_images():
-    measured = json.loads(COSTS.read_text(encoding="utf-8"))["costs"]
-    for task in tasks({row["item"]: Cost(**row) for row in measured}):
+    for task in tasks(gpu_rates(*measured())):
         growth = task.seconds(1000) / task.seconds(10)
         assert growth == pytest.approx(1e4 if task.name.startswith("pseudopairs") else 1e2)
 
 
-def test_photos_are_decoded_on_all_cores_of_a_gpu_and_the_slower_side_counts():
-    names = ["image, ten_crop", "image, dense_ten_crop", "photo decoded and cut", "pair scored"]
-    names += ["caption embedded", *(f"caption trained, {name}" for name in scale_model.FAMILIES)]
-    costs = {name: COST for name in names}
-    costs["photo decoded and cut"] = Cost("", "uint8", 0, 0, rate=2.0)
-    ten_crop = next(tasks(costs))
-    assert ten_crop.seconds(64) == pytest.approx(64 / 2 / A100.cores)
-    costs["photo decoded and cut"] = Cost("", "uint8", 0, 0, rate=1e12)
-    assert next(tasks(costs)).seconds(64) == pytest.approx(64 * gpu_seconds(COST))
+def test_photos_are_decoded_while_the_network_works_and_the_slower_side_counts():
+    rates = gpu_rates(*measured()) | {"image, ten_crop": 5.0, "photo decoded and cut": 2.0}
+    assert next(tasks(rates)).seconds(64) == pytest.approx(64 / 2)
+    rates["photo decoded and cut"] = 1e12
+    assert next(tasks(rates)).seconds(64) == pytest.approx(64 / 5)
 
 
 @pytest.mark.parametrize(
