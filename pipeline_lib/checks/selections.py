@@ -64,4 +64,5 @@ def _most_captions(settings: Settings, data: Mapping[str, Data], side: Side) -> 
     photos = own.photos.get(TRAIN, 0)
     if chosen.images != "all":
         photos = (photos + 1) // 2
-    return min(sum(own.captions.get(kind, 0) for kind in kinds), chosen.per_image * photos)
+    there = sum(own.captions.get(kind, 0) for kind in kinds)
+    return there if chosen.per_image == "all" else min(there, chosen.per_image * photos)

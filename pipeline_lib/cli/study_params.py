@@ -25,9 +25,6 @@ from pipeline_lib.text.tokenizers import tokenize_captions
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
-_ALL = 1000
-"""Captions of a photo in a language: all of them, those that are added later, too."""
-
 _SELECTION_SEED = 1
 
 _WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
@@ -244,7 +241,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     pairs = {
-        "dataset": name, "captions": kinds, "per_image": _ALL,
+        "dataset": name, "captions": kinds, "per_image": "all",
         "images": "all", "exclude_images": "none", "validation": "same", "plus": "none",
     }  # fmt: skip
     word_dim = _word_dim(source, captions, pairs, tokenizers)

@@ -6,6 +6,7 @@ order of the rows, on the other languages of a call, or on the machine.
 
 import hashlib
 from collections.abc import Collection, Iterator
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ def select(
     captions: pd.DataFrame,
     *,
     kinds: dict[str, list[str]],
-    per_image: int,
+    per_image: int | Literal["all"],
     images: str,
     excluded: Collection[str],
     validation: dict[str, list[str]],
@@ -29,7 +30,7 @@ def select(
         captions: Captions table of one whole data set, whose images the halves divide.
         kinds: Kinds of training captions to take, by language.
         per_image: At most so many training captions of each image in each language, drawn
-            uniformly among its captions of those kinds.
+            uniformly among its captions of those kinds; or ``all``.
         images: ``all``, or ``first_half`` or ``second_half`` of the training images: two disjoint
             halves, the same in every language. (Kádár et al. 2018 drew them anew for each
             language, so that their disjoint halves shared half of the images.)
@@ -82,7 +83,9 @@ def half_of(ids: np.ndarray, images: str, seed: int) -> np.ndarray:
     return {"all": ids, "first_half": drawn[:middle], "second_half": drawn[middle:]}[images]
 
 
-def _is_drawn(captions: pd.DataFrame, per_image: int, seed: int) -> np.ndarray:
+def _is_drawn(captions: pd.DataFrame, per_image: int | Literal["all"], seed: int) -> np.ndarray:
+    if per_image == "all":
+        return np.ones(len(captions), bool)
     group = [captions["image_id"].array, captions["language"].array]
     hashes = pd.Series(_hashes(captions["caption_id"], seed))
     return (hashes.groupby(group).rank(method="first") <= per_image).to_numpy()

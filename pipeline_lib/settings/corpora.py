@@ -112,7 +112,7 @@ class PairSet(Strict):
     Attributes:
         dataset: Captions table to select from.
         captions: Kinds of annotation to take, per language.
-        per_image: At most so many training captions per image and language.
+        per_image: At most so many training captions per image and language, or ``all``.
         images: All training images, or one of two disjoint halves (the same for every language).
         exclude_images: Data set whose images are left out, or ``none``. What is left of another
             data set's training captions is text alone.
@@ -123,7 +123,7 @@ class PairSet(Strict):
 
     dataset: Name
     captions: Annotated[dict[Language, Several[Annotation]], Field(min_length=1)]
-    per_image: Count
+    per_image: Count | Literal["all"]
     images: Literal["all", "first_half", "second_half"]
     exclude_images: Name
     validation: Literal["same"] | dict[Language, Several[Annotation]]

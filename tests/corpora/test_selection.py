@@ -163,6 +163,17 @@ def test_so_many_captions_are_drawn_per_image_and_language(per_image):
     assert len(counts["en"]) == len(counts["de"]) == IMAGES["train"]
 
 
+def test_all_captions_of_an_image_may_be_taken():
+    captions = table()
+    taken = ids(select(captions, kinds=EVERYTHING, per_image="all", images="all", seed=3))
+    assert taken == ids(captions[captions["split"].isin(["train", "val"])])
+    halves = [
+        ids(select(captions, kinds=EVERYTHING, per_image=count, images="first_half", seed=3))
+        for count in ("all", 1000)
+    ]
+    assert halves[0] == halves[1] < taken
+
+
 def test_a_smaller_draw_is_part_of_a_larger_one():
     draws = [
         ids(select(table(), kinds=EVERYTHING, per_image=count, images="all", seed=3))
