@@ -241,15 +241,21 @@ def polar_factor(matrix: Tensor) -> Tensor:
     By the iteration of Newton and Schulz (Higham, Functions of Matrices, 2008, §8.3), which is made
     of products; a singular value decomposition is not the same on every machine. A matrix that is
     singular has several nearest ones: of these it is the one nearest to the identity.
+
+    Raises:
+        FloatingPointError: If there is no single one, or a number is infinite.
     """
     identity = torch.eye(len(matrix), dtype=matrix.dtype)
     found = matrix.div(root(total(matrix * matrix))) + identity * _ALMOST_SINGULAR
     for _ in range(_MOST_ITERATIONS):
         squared = precise_product(found.T, found)
         if float((squared - identity).abs().amax()) < _ORTHOGONAL:
-            break
+            return found
         found = precise_product(found, identity * 1.5 - squared * 0.5)
-    return found
+    raise FloatingPointError(
+        "expected vectors that an orthogonal map can be fitted to, found some that are orthogonal "
+        "to all they belong to, or infinite ones"
+    )
 
 
 _ALMOST_SINGULAR, _ORTHOGONAL, _MOST_ITERATIONS = 1e-9, 1e-11, 100

@@ -119,6 +119,14 @@ def test_the_polar_factor_of_a_singular_matrix_is_orthogonal_and_fits_best():
     torch.testing.assert_close((found * matrix).sum(), torch.linalg.svdvals(matrix).sum())
 
 
+@pytest.mark.parametrize("matrix", [torch.eye(8).roll(3, 0)[:, :3], torch.full((8, 3), math.inf)])
+def test_a_matrix_without_one_polar_factor_is_refused(matrix):
+    """Of the first, which takes three axes to three others, no orthogonal one is the nearest."""
+    square = torch.cat([matrix, torch.zeros(8, 5)], dim=1).double()
+    with pytest.raises(FloatingPointError, match="expected vectors that an orthogonal map"):
+        exact.polar_factor(square)
+
+
 def test_orthogonal_weights():
     with Exact():
         weight = nn.init.orthogonal_(torch.empty(30, 30, dtype=torch.float64))

@@ -398,6 +398,7 @@ class _Check:
         yield from self._unread_languages()
         for name, recipe in self.all.items():
             yield from self._few_to_validate(f"recipes.{name}", recipe)
+            yield from self._photos_read_as_text(f"recipes.{name}", recipe)
         for name, extractor in self.settings.extractors.items():
             data = self.data.get(extractor.dataset)
             if data and data.images is not None:
@@ -424,6 +425,25 @@ class _Check:
                 yield (
                     f"datasets.{name}: nothing uses the {count:,} captions in {language}. Name it "
                     "in captions of pairs, in pools, and in languages of the recipe"
+                )
+
+    def _photos_read_as_text(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Data sets of which a recipe reads captions alone, though an extractor has the photos."""
+        extractors, seen = self.settings.extractors, set()
+        for name in (recipe.features, recipe.more_features):
+            if name != NONE:
+                photos = self._photos(extractors[name].dataset)
+                if photos is None:
+                    return
+                seen |= photos
+        for name in sorted(self._datasets(recipe.pairs)) if recipe.reads_text_alone else ():
+            source, photos = source_of(self.settings, name), self._photos(name)
+            having = [key for key, each in extractors.items() if each.dataset == source]
+            if having and photos and photos - seen:
+                yield (
+                    f"{where}.more_features: {len(photos - seen):,} photos of {name} are read as "
+                    f"text alone, though {' and '.join(having)} has their features. Name it there, "
+                    "if the recipe is to see them"
                 )
 
     def _few_to_validate(self, where: str, recipe: Recipe) -> Iterator[str]:

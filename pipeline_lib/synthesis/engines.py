@@ -105,8 +105,10 @@ def _ctranslate2(settings: CTranslate2Translation) -> Engine:
         sentencepiece.SentencePieceProcessor(model_file=str(folder / name)) for name in parts[1:]
     )
 
+    end = _source_end(folder / "config.json")
+
     def translate(sentences: Sequence[str]) -> list[list[Hypothesis]]:
-        pieces = [source.encode(sentence, out_type=str) for sentence in sentences]
+        pieces = [source.encode(sentence, out_type=str) + end for sentence in sentences]
         results = model.translate_batch(
             pieces,
             beam_size=settings.beam,
@@ -129,6 +131,22 @@ def _ctranslate2(settings: CTranslate2Translation) -> Engine:
         check=_anything,
         images_seen={},
     )
+
+
+def _source_end(path: Path) -> list[str]:
+    """Return what ends each source sentence, unless CTranslate2 adds it by the model's own file.
+
+    Of its converters ct2-opus-mt-converter has it added, ct2-transformers-converter does not. A
+    translator that misses it repeats words.
+    """
+    if not path.is_file():
+        return [_END]
+    with reading(path, "CTranslate2's options of a model in JSON"):
+        options = {**json.loads(path.read_text(encoding="utf-8"))}
+    return [] if options.get("add_source_eos") else [options.get("eos_token", _END)]
+
+
+_END = "</s>"
 
 
 def _file(settings: FileTranslation) -> Engine:

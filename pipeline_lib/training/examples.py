@@ -111,6 +111,8 @@ def build_examples(
         known = images.isin(features.image_ids)
         if split != "train":
             _check_seen(rows[rows["image_id"].isin(images[~known])], split)
+        elif not known.any():  # captions that no photo would be compared with
+            feature_rows(images, features)
         images, seen = images[known].append(images[~known]), images[known]
     vectors = features.vectors[feature_rows(seen, features)]
     sentences = {

@@ -99,8 +99,12 @@ class Growing:
         pairs = whole.pairs[
             ~whole.pairs["image_id"].isin(left_out) & whole.pairs["language"].isin(run.languages)
         ]
-        epochs = round(whole.recipe.max_epochs * run.share**-0.5)
+        passes = run.share**-0.5
+        epochs = round(whole.recipe.max_epochs * passes)
         changed = {"languages": [*run.languages], "seeds": [run.seed], "max_epochs": epochs}
+        if whole.recipe.schedule == "steps":
+            decays = whole.recipe.decay_epochs
+            changed["decay_epochs"] = [round(epoch * passes) for epoch in decays]
         vectors = latent_semantic_vectors(training_captions(pairs), self.options)
         recipe = whole.recipe.model_copy(update=changed)
         return replace(whole, recipe=recipe, pairs=pairs, word_vectors=vectors)

@@ -1,6 +1,7 @@
 """CTranslate2 as an engine, and as an oracle: it runs our Transformer's weights by its own code."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def convert(translator, folder):
     ):
         embeddings = side.embeddings[0] if isinstance(side.embeddings, list) else side.embeddings
         embeddings.weight = words
-        side.position_encodings.encodings = _positions(0, 300, sizes.dim, "cpu").numpy()
+        side.position_encodings.encodings = _positions(0, torch.empty(300, sizes.dim)).numpy()
         fill_norm(side.layer_norm, norm)
         for each, layer in zip(side.layer, own, strict=True):
             fill_layer(each, layer)
@@ -103,8 +104,16 @@ def test_log_likelihoods_are_those_of_another_implementation(converted):
     assert np.isclose(theirs, ours, atol=1e-3).mean() > 0.9
 
 
-def test_the_engine_translates_and_describes_its_model(converted):
-    folder, translator = converted
+@pytest.mark.parametrize("adds_end", [True, False])
+def test_the_engine_translates_and_describes_its_model(converted, tmp_path, adds_end):
+    """Whether CTranslate2 adds the end of a source, as its converter says, or leaves it to us."""
+    made, translator = converted
+    folder = tmp_path / "model"
+    shutil.copytree(made, folder)
+    config = folder / "config.json"
+    options = json.loads(config.read_text("utf-8"))
+    assert options["add_source_eos"] is True
+    config.write_text(json.dumps(options | {"add_source_eos": adds_end}), "utf-8")
     settings = {
         "engine": "ctranslate2", "dataset": "toy", "source_language": "en", "annotation": "caption",
         "target_language": "de", "model": str(folder), "beam": 1, "length_penalty": 0.0,

@@ -121,6 +121,13 @@ def test_updates_follow_the_root_of_the_share(whole):
     assert [part(whole, share).recipe.max_epochs for share in (0.25, 0.5, 1.0)] == [20, 14, 10]
 
 
+def test_decays_keep_their_place_among_the_epochs():
+    recipe = tiny.polyview(schedule="steps", decay_epochs=[5, 8], decay_factor=0.1, max_epochs=10)
+    whole = Material(recipe, captions(), features(), tiny.lexicon()[:0], {}, Path(), {})
+    assert part(whole, 0.25).recipe.decay_epochs == [10, 16]
+    assert part(whole).recipe.decay_epochs == [5, 8]
+
+
 def test_scores_are_those_of_the_weights_that_were_kept(whole):
     sums = pd.DataFrame(
         {"recall_sum_a_en": [90.0, 100.0, 1.0], "recall_sum_a_de": [5.0, 20.0, 1.0]}

@@ -113,6 +113,13 @@ def test_other_objectives_need_features_of_every_photo():
         build_examples(pairs, "train", features_of(4, 1), vocabulary, recipe)
 
 
+def test_captions_of_which_no_photo_has_features_are_refused():
+    pairs, recipe = one_caption_each(lambda _n, _k: True), tiny.recipe("multiview")
+    vocabulary = tiny.learner(recipe, captions=pairs).space.vocabulary
+    with pytest.raises(ContractError, match=r"6 images have no features .*more_features"):
+        build_examples(pairs, "train", features_of(0, 1), vocabulary, recipe)
+
+
 def test_text_alone_is_learnt_from_and_not_validated_on():
     pairs = tiny.pairs("more")
     learner, _, _ = prepare(pairs, seen=4)
