@@ -14,6 +14,7 @@ GPUs do not wait for each other in this model.
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -73,18 +74,12 @@ def gpu_rates(costs: dict[str, Cost], rows: list[dict]) -> dict[str, float]:
         costs: Of an item on one core of a CPU, by its name.
         rows: Of a report of benchmarks.gpu.
     """
-    best: dict[str, float] = {}
-    for row in rows:
-        best[row["what"]] = max(best.get(row["what"], 0), row["rate"])
-    searched, base = max(
-        (rate, int(what.split(" x ")[1].replace(",", "")))
-        for what, rate in best.items()
-        if what.startswith("pseudopairs")
-    )
+    best = {row["what"]: row["rate"] for row in sorted(rows, key=itemgetter("rate"))}
+    [search] = (row for row in rows if row["what"].startswith("pseudopairs"))
     rates = {
         "photo decoded and cut": best["decoding, ten crops"],
         "image, ten_crop": best[f"ten-crop {BACKBONE}"],
-        "pair scored": searched * base,
+        "pair scored": search["flop_per_s"] / costs["pair scored"].flops,
         **{f"caption trained, {family}": best[f"training {family}"] for family in FAMILIES},
     }
     for item, other in LIKE.items():

@@ -1,14 +1,11 @@
 """What runs on a CUDA device gives what the CPU gives in float32."""
 
-from itertools import count
-
 import numpy as np
 import pytest
 import tiny
 import torch
-from tiny_models import prepare
+from tiny_models import Killed, killed_at, no_scores, prepare
 
-from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.device import best_device
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.synthesis.matching import RETRIEVALS
@@ -26,28 +23,14 @@ UNIQUE = {"word_dim": 4}
 """Fewer dimensions than translations in the lexicon: of more, many rotations fit it alike."""
 
 
-class Killed(Exception):
-    """What stands for a kill."""
-
-
-def train(folder, device, objective, kill_at=None, **changes):
-    """Return a trained model, and the mean losses of each kind of task before each validation.
-
-    The validation ``kill_at``, counted from 0, ends with Killed.
-    """
+def train(folder, device, objective, validate=no_scores, **changes):
+    """Return a trained model, and the mean losses of each kind of task before each validation."""
     changes = {"validate_every_updates": 1, "max_epochs": 3} | changes
     recipe = tiny.recipe(objective, **changes, **UNIQUE)
     learner = tiny.learner(recipe).to(device)
     words = learner.space.vocabulary
     examples = build_examples(tiny.pairs(), "train", tiny.features(), words, recipe, tiny.lexicon())
     folder.mkdir(exist_ok=True)
-    validations = count()
-
-    def validate(_):
-        if next(validations) == kill_at:
-            raise Killed
-        return {RECALL_SUM: 1.0, MEAN_RANK: 1.0}
-
     history, _ = fit(learner, examples, validate, 1, folder, "test")
     losses = {
         (row["update"], key): value
@@ -74,7 +57,7 @@ def test_a_run_continues_where_it_was(tmp_path, objective):
     device, every = best_device(), {"validate_every_updates": 3}
     _, expected = train(tmp_path / "whole", device, objective, **every)
     with pytest.raises(Killed):
-        train(tmp_path / "parts", device, objective, kill_at=1, **every)
+        train(tmp_path / "parts", device, objective, killed_at(1), **every)
     assert (tmp_path / "parts" / CHECKPOINT).is_file()
     _, found = train(tmp_path / "parts", device, objective, **every)
     assert found == pytest.approx(expected, rel=1e-4)

@@ -242,22 +242,27 @@ class _Check:
 
     def _feature_problems(self, where: str, recipe: Recipe) -> Iterator[str]:
         """Photos that a recipe reads and no extractor of its features has."""
-        extractors = [e for e in (recipe.features, recipe.more_features) if e != NONE]
+        extractors, seen = self._seen(recipe)
         sets = {self.settings.extractors[extractor].dataset for extractor in extractors}
-        having = [self._photos(name) for name in sets]
         taught = () if recipe.reads_text_alone else self._datasets(recipe.pairs)
         read = {recipe.dataset, *taught}
         for name in sorted(read):
             photos = self._photos(name)
-            if photos is None or None in having:
+            if photos is None or seen is None:
                 continue
-            lacking = photos - set().union(*having)
+            lacking = photos - seen
             if lacking:
                 yield (
                     f"{where}.features: {len(lacking):,} photos of {name} (first: "
                     f"{min(lacking)}) have no features by {' and '.join(extractors)}, of "
                     f"{', '.join(sorted(sets))}. Name an extractor of {name} in more_features"
                 )
+
+    def _seen(self, recipe: Recipe) -> tuple[list[str], set[str] | None]:
+        """Return a recipe's extractors and the photos that they see; None if some are unknown."""
+        extractors = [e for e in (recipe.features, recipe.more_features) if e != NONE]
+        photos = [self._photos(self.settings.extractors[e].dataset) for e in extractors]
+        return extractors, None if None in photos else set().union(*photos)
 
     def _photos(self, dataset: str) -> set[str] | None:
         """Return the ids of a data set's photos, a name for all that are drawn; None if unknown."""
@@ -429,16 +434,13 @@ class _Check:
 
     def _photos_read_as_text(self, where: str, recipe: Recipe) -> Iterator[str]:
         """Data sets of which a recipe reads captions alone, though an extractor has the photos."""
-        extractors, seen = self.settings.extractors, set()
-        for name in (recipe.features, recipe.more_features):
-            if name != NONE:
-                photos = self._photos(extractors[name].dataset)
-                if photos is None:
-                    return
-                seen |= photos
-        for name in sorted(self._datasets(recipe.pairs)) if recipe.reads_text_alone else ():
+        _, seen = self._seen(recipe)
+        if seen is None or not recipe.reads_text_alone:
+            return
+        for name in sorted(self._datasets(recipe.pairs)):
             source, photos = source_of(self.settings, name), self._photos(name)
-            having = [key for key, each in extractors.items() if each.dataset == source]
+            extractors = self.settings.extractors.items()
+            having = [key for key, each in extractors if each.dataset == source]
             if having and photos and photos - seen:
                 yield (
                     f"{where}.more_features: {len(photos - seen):,} photos of {name} are read as "

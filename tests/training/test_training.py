@@ -13,7 +13,7 @@ import pytest
 import tiny
 import torch
 from pickles import Code
-from tiny_models import no_scores
+from tiny_models import Killed, killed_at, no_scores
 
 from pipeline_lib import device
 from pipeline_lib.contract.features import Features, empty_features
@@ -215,10 +215,6 @@ def stalling(**changes):
     return STALL | {"decay_epochs": None} | changes
 
 
-class Killed(Exception):
-    pass
-
-
 def test_a_stall_lowers_the_rate_and_goes_on_from_the_best_weights(tmp_path):
     validate, seen = scripted([10, 30, 20, 25, 29, 28, 99])
     model, course = train_to_its_end(tmp_path, validate=validate, **stalling())
@@ -262,26 +258,19 @@ def test_a_row_says_when_the_cap_ended_it(tmp_path):
     assert (len(course.history), course.ended) == (3, "stalled")
 
 
-@pytest.mark.parametrize("killed_at", [2, 3, 4])
-def test_a_run_killed_around_a_stall_ends_with_the_same_weights(tmp_path, killed_at):
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_run_killed_around_a_stall_ends_with_the_same_weights(tmp_path, number):
     scores = [10, 30, 20, 25, 29, 28]
     keys = stalling(decay_factor=0.1, sentence_dropout=0.3)
     validate, seen = scripted(scores)
     _, expected = train_to_its_end(tmp_path / "whole", validate=validate, **keys)
-    remaining = iter(scores[:killed_at])
-
-    def dying(model):
-        score = next(remaining, None)
-        if score is None:
-            raise Killed
-        return {RECALL_SUM: score, MEAN_RANK: score}
-
+    dying = killed_at(number, scripted(scores)[0])
     with pytest.raises(Killed):
         train_to_its_end(tmp_path / "killed", validate=dying, **keys)
-    rest, seen_after = scripted(scores[killed_at:])
+    rest, seen_after = scripted(scores[number:])
     _, course = train_to_its_end(tmp_path / "killed", validate=rest, **keys)
     assert course == expected
-    assert all(map(torch.equal, seen[killed_at:], seen_after))
+    assert all(map(torch.equal, seen[number:], seen_after))
 
 
 @pytest.mark.parametrize(("small", "cores"), [(65, 1), (64, 2)])
@@ -322,14 +311,8 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_weights(
         "max_epochs": 8,
     }
     whole, expected = train(tmp_path / "whole", **changes)
-    calls = iter(range(100))
     val = tiny.examples(tiny.learner(tiny.recipe(objective)), "val")
-
-    def dying(model):
-        if next(calls) == 3:
-            raise Killed
-        return validation_scores(model, val, {})
-
+    dying = killed_at(3, lambda model: validation_scores(model, val, {}))
     with pytest.raises(Killed):
         train(tmp_path / "killed", validate=dying, **changes)
     updates = watch_updates(monkeypatch, id)
