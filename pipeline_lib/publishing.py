@@ -9,8 +9,9 @@ A stage is done when DVC has written it into dvc.lock, some moments after the st
 then a kill makes DVC run it again. So its work stays after it is published
 (:func:`keep_until_recorded`): a second run under the same identity finds it whole, and publishes
 without an update. It goes when a later stage finds the stage in dvc.lock, written since, with these
-outputs. Work of runs without DVC is never recorded; of each stage there is one folder at most, and
-to delete ``.resume`` is always safe.
+outputs. (That may be a record from before, which names the same bytes made of other inputs: then
+the work is done again.) Work of runs without DVC is never recorded; of each stage there is one
+folder at most, and to delete ``.resume`` is always safe.
 
 DVC writes dvc.lock in place, so a kill may cut it off, anywhere. Whole lines that remain would be
 a valid lock in which later stages have never run, and ``dvc repro`` would delete their outputs. So

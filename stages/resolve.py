@@ -12,20 +12,19 @@ from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.publishing import publish
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
 
 
 @click.command(cls=EdgeCommand, help=__doc__)
 def main() -> None:
-    """Write data/resolved: code/STAGE.txt, recipes and preprocessing by NAME, and settings."""
+    """Write data/resolved: code/STAGE.txt; recipes, evaluation and preprocessing by NAME."""
     settings = load_settings()
     check_before_work(settings)
     chosen = settings.model_dump(mode="json")
-    evaluation = {**chosen["evaluations"], "pools": chosen["pools"]}
     texts = {
         **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
         **dict(_of_recipes(settings)),
-        "evaluation.json": _text(evaluation),
         "tokenizers.json": _text(chosen["tokenizers"]),
     }
     with publish(Path("data/resolved")) as folder:
@@ -40,7 +39,14 @@ def _of_recipes(settings: Settings) -> Iterator[tuple[str, str]]:
         extractor = settings.extractors[recipe.features]
         preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
         yield f"recipes/{name}.json", _text(recipe.model_dump(mode="json"))
+        yield f"evaluation/{name}.json", _text(_evaluation(settings, recipe))
         yield f"preprocessing/{name}.json", _text(preprocessing.model_dump(mode="json"))
+
+
+def _evaluation(settings: Settings, recipe: Recipe) -> dict[str, object]:
+    """Return what the scores of a recipe depend on; tests of differences come later."""
+    chosen = settings.evaluations.model_dump(mode="json", exclude={"significance"})
+    return chosen | {"pools": {language: settings.pools[language] for language in recipe.languages}}
 
 
 def _code_of_stages() -> dict[str, str]:
@@ -61,7 +67,7 @@ def _sections(block: dict) -> set[str]:
     resolved = {
         "data/resolved/recipes/${key}.json": {"recipes"},
         "data/resolved/preprocessing/${key}.json": {"tokenizers", "extractors"},
-        "data/resolved/evaluation.json": {"evaluations"},
+        "data/resolved/evaluation/${key}.json": {"evaluations", "pools"},
         "data/resolved/tokenizers.json": {"tokenizers"},
     }
     read = set().union(*(resolved.get(dep, set()) for dep in block["deps"]))

@@ -1,4 +1,5 @@
 import errno
+import hashlib
 import json
 import os
 import re
@@ -325,6 +326,32 @@ def test_finished_work_stays_until_dvc_has_recorded_the_stage(project, tmp_path)
     assert project(change="2", kill="train@a") == ["train@a"]
     assert project() == ["train@b"]
     assert project("--force", "train@b") == ["train@b"], "it was recorded, and is asked for anew"
+
+
+def test_work_goes_by_a_whole_lock_that_is_written_after_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DVC_STAGE", "train@b")
+    output, lock = Path("train@a.txt"), Path("dvc.lock")
+    output.write_text("the same")
+    digest = hashlib.md5(b"the same").hexdigest()
+    record = f"stages:\n  train@a:\n    outs: [{{path: {output}, md5: {digest}}}]\n"
+    lock.write_text(f"{record}schema: '2.0'\n")
+    work = resume_folder("train@a", 1)
+    keep_until_recorded(work, [output])
+
+    def is_kept(text, seconds):
+        """Return whether the work stays, of a lock written so long after its publication."""
+        lock.write_text(text)
+        written = (work / "published.json").stat().st_mtime_ns + seconds * 10**9
+        os.utime(lock, ns=(written, written))
+        with publish(tmp_path / "other") as path:
+            path.touch()
+        return work.is_dir()
+
+    assert is_kept(f"{record}schema: '2.0'\n", -1), "of a run before"
+    assert is_kept(record, 1), "DVC may be writing it still"
+    assert is_kept(f"{record.replace(digest, '0')}schema: '2.0'\n", 2), "of other outputs"
+    assert not is_kept(f"{record}schema: '2.0'\n", 3)
 
 
 def test_dvc_refuses_a_lock_that_a_kill_cut_off_and_the_kept_one_has_all_before(project, tmp_path):

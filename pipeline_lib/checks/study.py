@@ -1,17 +1,18 @@
 """The check of a whole study: what would fail, or mislead, after hours of work."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePath
 
 from pipeline_lib.checks.data import Data, known_data, raw_folder, world_of
 from pipeline_lib.checks.features import mixed_features
+from pipeline_lib.checks.files import file_problems, is_name, missing_files, named_files
 from pipeline_lib.checks.leaks import leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large, translator_bytes
-from pipeline_lib.checks.photos import missing_photos, photos_in_two_splits
+from pipeline_lib.checks.photos import photos_in_two_splits
 from pipeline_lib.checks.selections import lender_problems, nothing_left
-from pipeline_lib.checks.shown import source_of
+from pipeline_lib.checks.shown import Photos, photos_of_rows, source_of
 from pipeline_lib.checks.translated import (
     reranking_problems,
     translation_problems,
@@ -31,9 +32,6 @@ from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE, suggest, unknown
 from pipeline_lib.settings.study import PARAMS, Settings
-
-NO_FACTS = Path("data/facts/none.jsonl")
-"""Facts of what nobody knows the truth of; a stage writes the file."""
 
 
 @dataclass
@@ -81,7 +79,8 @@ def check_study(settings: Settings, dataset: str | None = None) -> Findings:
         leaks(settings, check.all, data), check.growth(), check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)
-    found.missing += check.missing_files()
+    found.problems += file_problems(settings)
+    found.missing += missing_files(settings, data)
     found.warnings += check.suspicious()
     return found
 
@@ -91,6 +90,11 @@ class _Check:
         self.settings, self.data = settings, data
         self.all = {name: settings.recipe(name) for name in settings.recipes}
         self.split = settings.evaluations.retrieval.split
+
+    @cached_property
+    def rows(self) -> dict[str, Photos]:
+        """Photos of the rows of each pair set; none that a stage draws."""
+        return photos_of_rows(self.settings, self.data)
 
     def worlds(self) -> Iterator[str]:
         """Worlds that cannot be drawn, and what others expect of them that they do not have."""
@@ -104,7 +108,7 @@ class _Check:
                     f"extractors.{name}.images: expected {raw_folder(world) / 'images'}, where the "
                     f"world {world} has its photos, found {extractor.images}"
                 )
-        for key, path in self._files():
+        for key, path in named_files(self.settings):
             if world := world_of(self.settings, path):
                 yield from self._undrawn(key, path, world)
 
@@ -257,6 +261,28 @@ class _Check:
                     f"{min(lacking)}) have no features by {' and '.join(extractors)}, of "
                     f"{', '.join(sorted(sets))}. Name an extractor of {name} in more_features"
                 )
+        if recipe.reads_text_alone and seen is not None:
+            yield from self._text_problems(where, recipe, extractors, seen)
+
+    def _text_problems(
+        self, where: str, recipe: Recipe, extractors: list[str], seen: set[str]
+    ) -> Iterator[str]:
+        """Photos without features where a recipe that reads text alone needs them, too."""
+        names, without = self.settings.pair_sets(recipe.pairs), f"by {' and '.join(extractors)}"
+        for name in names:
+            if lacking := self.rows[name][VAL] - seen:
+                yield (
+                    f"{where}.pairs: expected features of all validation photos, {name} has "
+                    f"{len(lacking):,} (first: {min(lacking)}) without {without}. Leave their "
+                    f"captions out by pairs.{name}.validation, or name their extractor in "
+                    "more_features"
+                )
+        learnt = set().union(*(self.rows[name][TRAIN] for name in names))
+        if learnt and not learnt & seen:
+            yield (
+                f"{where}.features: expected features of some of the {len(learnt):,} training "
+                f"photos of {recipe.pairs}, found none {without}. Name their extractor"
+            )
 
     def _seen(self, recipe: Recipe) -> tuple[list[str], set[str] | None]:
         """Return a recipe's extractors and the photos that they see; None if some are unknown."""
@@ -325,8 +351,7 @@ class _Check:
         """Shares of photos that leave fewer than their word vectors have numbers."""
         for name, chosen in self.settings.growth.items():
             dim = self.settings.word_vectors[chosen.word_vectors].dim
-            data = self.data.get(self.settings.recipe(name).dataset)
-            photos = data.photos.get("train", 0) if data else 0
+            photos = self._photos_learnt(self.all[name])
             for share in chosen.photos if photos else ():
                 if (left := round(share * photos)) < dim:
                     yield (
@@ -334,6 +359,17 @@ class _Check:
                         f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
                         "Make the share larger"
                     )
+
+    def _photos_learnt(self, recipe: Recipe) -> int:
+        """Return how many training photos with features a recipe has (most, of drawn ones)."""
+        _, seen = self._seen(recipe)
+        names = self.settings.pair_sets(recipe.pairs)
+        data = self.data.get(recipe.dataset)
+        if data is None or seen is None:
+            return 0
+        if data.images is None:
+            return data.photos.get(TRAIN, 0)
+        return len(set().union(*(self.rows[name][TRAIN] for name in names)) & seen)
 
     def memory(self) -> Iterator[str]:
         """Sizes that cannot fit."""
@@ -347,44 +383,6 @@ class _Check:
         for name, extractor in self.settings.extractors.items():
             needed = extractor_bytes(extractor)
             yield from too_large(f"extractors.{name}", needed, "batch_size, crop and resize")
-
-    def missing_files(self) -> Iterator[str]:
-        """Photos and other raw files."""
-        for name, extractor in self.settings.extractors.items():
-            data, folder = self.data.get(extractor.dataset), Path(extractor.images)
-            where = f"extractors.{name}.images"
-            if world_of(self.settings, folder):
-                continue
-            if not os.path.isdir(folder):  # unlike Path's, of names that are too long as well
-                yield f"{where}: expected a folder of photos, {folder} is not there"
-            elif data and data.images is not None:
-                yield from (f"{where}: {lost}" for lost in missing_photos(data.images, folder))
-        for key, path in self._files():
-            if not world_of(self.settings, path) and not os.path.isfile(path):
-                yield f"{key}: {path} is not there"
-
-    def _files(self) -> Iterator[tuple[str, Path]]:
-        for name, extractor in self.settings.extractors.items():
-            if not _is_name(extractor.weights):
-                yield f"extractors.{name}.weights", Path(extractor.weights)
-        for name, lexicon in self.settings.lexicons.items():
-            for fold in ("train", "test"):
-                for file in getattr(lexicon, fold):
-                    yield f"lexicons.{name}.{fold}", Path(lexicon.source) / file
-        for name, vectors in self.settings.word_vectors.items():
-            for language, file in getattr(vectors, "files", {}).items():
-                yield f"word_vectors.{name}.files.{language}", Path(vectors.source) / file
-        yield from self._facts()
-        scored = self.settings.evaluations.sts
-        for name, chosen in scored.sets.items():
-            yield f"evaluations.sts.sets.{name}", Path(scored.source) / chosen.file
-
-    def _facts(self) -> Iterator[tuple[str, Path]]:
-        for name, borrowed in self.settings.pseudopairs.items():
-            for key in ("images_of", "captions_of"):
-                file = Path(getattr(borrowed, key).facts)
-                if file != NO_FACTS:
-                    yield f"pseudopairs.{name}.{key}.facts", file
 
     def suspicious(self) -> Iterator[str]:
         """What may be meant."""
@@ -480,18 +478,13 @@ class _Check:
 def _weights_problems(extractor: Extractor) -> Iterator[str]:
     """Yield how its weights are named amiss."""
     weights, known = extractor.weights, BACKBONES.get(extractor.backbone)
-    if not _is_name(weights) and not digest_in_name(Path(weights)):
+    if not is_name(weights) and not digest_in_name(Path(weights)):
         yield (
             "weights: expected a file named after the first 8 digits of its SHA-256, such as "
             f"resnet50-0676ba61.pth, found {weights}"
         )
-    if known and _is_name(weights):
+    if known and is_name(weights):
         yield from unknown("weights", [weights], known.weights)
-
-
-def _is_name(weights: str) -> bool:
-    """Return whether weights are named, as ``package`` or ``IMAGENET1K_V1``, and no file."""
-    return weights.isidentifier()
 
 
 def _lacking(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:

@@ -5,6 +5,8 @@
 ``table``, ``multi30k``, ``flickr8k``, ``coco``, ``parallel``
     The formats, one module each; ``readers`` names them. ``own_table`` completes a user's table,
     ``bitext`` reads files of parallel lines.
+``scored_pairs``
+    Sentences that people scored, for evaluation.
 ``selection``
     The training captions that a recipe may see.
 ``world``

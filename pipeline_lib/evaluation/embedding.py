@@ -64,7 +64,7 @@ def scored_sentences(
     """Return the sentences of scored sets by language, each sentence once, tokenised.
 
     Args:
-        scored: Pairs of each set (sts.read_scored_pairs), by name.
+        scored: Pairs of each set (corpora.scored_pairs), by name.
         sts: Names the languages of the sets.
         tokenizers: Of these languages.
     """

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline_lib.contract.published import PUBLISHED, read_published
 from pipeline_lib.contract.reports import read_reports
 from pipeline_lib.publishing import publish
-from pipeline_lib.reporting.published import printed_table, read_published
+from pipeline_lib.reporting.published import printed_table
 from pipeline_lib.reporting.study_tables import reranking_table, translator_table
 from pipeline_lib.reporting.table import markdown_table
 
@@ -66,7 +67,7 @@ def _tables(study: str, table: str, root: Path) -> Iterator[str]:
 
 
 _OTHERS = {
-    "printed": lambda folder: printed_table(read_published(folder / "published.csv")),
+    "printed": lambda folder: printed_table(read_published(folder / PUBLISHED)),
     "translators": lambda folder: translator_table(
         read_reports(folder / "metrics/reports/translators")
     ),

@@ -1,24 +1,12 @@
-"""Our figures beside those that papers print: published.csv of a study.
-
-It has one line per printed figure; a recipe is the row that ``recipe`` names it in.
-"""
+"""Our figures beside those that papers print, of which published.csv of a study tells."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pandas as pd
 
-from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.reporting.figures import FIGURE, KEY, RECALLS, TRANSLATED
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import NOTHING, Table, number
-
-COLUMNS = [
-    "source", "table", "row", "run_by", "quoted_from", "needs",
-    "recipe", "language", "task", "metric", "value",
-]  # fmt: skip
-"""Columns of published.csv."""
 
 WAYS = {"i2t": "image_to_text", "t2i": "text_to_image"}
 """Directions by how published.csv begins their metrics."""
@@ -33,28 +21,12 @@ _WORDS = {
 """Tasks that papers print on other data than ours, as :func:`printed_table` names them."""
 
 
-def read_published(path: Path) -> pd.DataFrame:
-    """Read the figures that papers print.
-
-    Returns:
-        The file's columns; ``value`` is a number, all others are text.
-
-    Raises:
-        ContractError: Lists missing columns, or the lines whose value is no number.
-    """
-    table = read_rows(path, dtype=str, keep_default_na=False)
-    raise_problems(path, _column_problems(table))
-    number = pd.to_numeric(table["value"], errors="coerce")
-    raise_problems(path, _value_problems(table["value"], number))
-    return table.assign(value=number)
-
-
 def beside_published(figures: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Return our figures that papers print, and what they quote from others beside them.
 
     Args:
         figures: Of figures.figures.
-        published: Of :func:`read_published`.
+        published: Of contract.published.read_published.
 
     Returns:
         A row per source and figure: figures.KEY, ``value`` (ours), ``source``, ``tables``,
@@ -140,7 +112,7 @@ def printed_table(published: pd.DataFrame) -> Table:
     """Return what papers print for the other tasks, to stand near our figures on other data.
 
     Args:
-        published: Of :func:`read_published`.
+        published: Of contract.published.read_published.
     """
     known = published[published["task"].isin(_WORDS)].drop_duplicates(["row", "metric", "language"])
     groups = known.groupby(["task", "source", "table", "row", "quoted_from"], sort=False)
@@ -210,13 +182,3 @@ def _once(printed: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         published=("value", "first"),
         **({} if "quoted_from" in keys else {"quoted_from": ("table", lambda _: None)}),
     )
-
-
-def _column_problems(table: pd.DataFrame) -> Iterator[str]:
-    if list(table.columns) != COLUMNS:
-        yield f"expected the columns {', '.join(COLUMNS)}; found {', '.join(table.columns)}"
-
-
-def _value_problems(texts: pd.Series, numbers: pd.Series) -> Iterator[str]:
-    for line in texts.index[numbers.isna()]:
-        yield f"line {line + 2}: expected a number as value, found {texts[line]!r}"

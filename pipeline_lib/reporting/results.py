@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.published import PUBLISHED, read_published
 from pipeline_lib.contract.reports import read_report, read_reports, read_rows
 from pipeline_lib.evaluation.retrieval.hits import image_contributions, read_hits
 from pipeline_lib.reporting.claims import (
@@ -23,7 +24,7 @@ from pipeline_lib.reporting.differences import Asked, Difference, Measured, diff
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import Reports, figures, headlines
 from pipeline_lib.reporting.intervals import over_seeds
-from pipeline_lib.reporting.published import beside_published, published_tables, read_published
+from pipeline_lib.reporting.published import beside_published, published_tables
 from pipeline_lib.reporting.study_tables import (
     growth_table,
     model_table,
@@ -55,7 +56,7 @@ class Results:
         rerankings: Report by re-ranking.
         translated_queries: Report by entry of this section.
         growth: Scores of each recipe that was trained on less (training.growth.COLUMNS).
-        published: What papers print (published.read_published).
+        published: What papers print (contract.published.read_published).
         hits: Of every seed and image (hits.HITS), by recipe; those of older reports are not stored.
     """
 
@@ -221,7 +222,7 @@ def read_results(settings: Settings) -> Results:
             for path in sorted(Path("metrics/reports/growth").glob("*.csv"))
             if path.stem in settings.growth
         },
-        published=read_published(Path("published.csv")),
+        published=read_published(PUBLISHED),
         hits=of_recipes("scores/hits.csv", read_hits),
     )
     raise_problems("metrics/reports/recipes", _disagreements(results))

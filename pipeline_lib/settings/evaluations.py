@@ -56,7 +56,7 @@ class RetrievalEvaluation(Strict):
 
 
 class ScoredSet(Strict):
-    """A file of scored sentence pairs of one language, see evaluation.similarity.sts."""
+    """A file of scored sentence pairs of one language, see corpora.scored_pairs."""
 
     file: str
     language: Language

@@ -25,6 +25,7 @@ _EXPECTED = {
     "dict_type": "keys with values (a mapping)",
     "model_type": "keys with values (a mapping)",
     "model_attributes_type": "keys with values (a mapping)",
+    "invalid_key": "keys that are text",
     "finite_number": "a finite number",
     "greater_than": "a number above {gt}",
     "greater_than_equal": "a number of at least {ge}",
@@ -42,6 +43,10 @@ _PATTERNS = {
     r"^[a-z]{2,3}$": "a language code such as de",
     r"^[A-Za-z0-9][A-Za-z0-9_]*$": "a name of letters, digits and _",
 }
+
+
+_KEY = "[key]"
+"""Where pydantic says that a key itself is wrong."""
 
 
 def read_yaml(path: Path) -> dict[str, object]:
@@ -110,19 +115,22 @@ def _with_lines(path: Path) -> object:
 
 def readable(error: ValidationError, form: type[BaseModel], where: str) -> Iterator[str]:
     """Turn pydantic's findings into one sentence per key, with the closest legal name."""
-    wrong: dict[str, list[dict]] = {}
+    wrong: dict[tuple[str, bool], list[dict]] = {}
     for item in error.errors():
-        keys, model = _walk(form, item["loc"])
+        loc = item["loc"]
+        is_key = loc[-1:] == (_KEY,)
+        keys, model = _walk(form, loc[:-1] if is_key else loc)
         place = ".".join([*([where] if where else []), *keys])
         if item["type"] == "extra_forbidden":
             yield f"{place}: unknown key.{suggest(keys[-1], model.model_fields) if model else ''}"
         elif item["type"] == "missing":
             yield f"{place}: missing (every number of an experiment stands in params.yaml)"
         else:
-            wrong.setdefault(place, []).append(item)
-    for place, items in wrong.items():
+            wrong.setdefault((place, is_key), []).append(item)
+    for (place, is_key), items in wrong.items():
         # A key of several forms has a finding for each of them.
         expected = " or ".join(dict.fromkeys(map(_expectation, items)))
+        expected = f"as the key {expected}" if is_key else expected
         yield f"{place}: expected {expected}, found {_shown(items[0]['input'])}{_hint(items)}"
 
 

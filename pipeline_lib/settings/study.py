@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path, PurePath
-from typing import get_args
+from typing import Annotated, get_args
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from pipeline_lib.settings.claims import MEASURES, Claim, Compared
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
@@ -84,7 +84,7 @@ class Settings(Strict):
     shared: dict[str, object]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
-    recipes: dict[Name, dict[str, object]]
+    recipes: Annotated[dict[Name, dict[str, object]], Field(min_length=1)]
 
     def recipe(self, name: str) -> Recipe:
         """Return the recipe ``name``, merged and checked."""
@@ -157,9 +157,11 @@ class Settings(Strict):
         yield from self._translation_problems()
         yield from self._pseudopair_problems()
         yield from self._word_vector_problems()
-        for section in ("word_vectors", "lexicons"):
-            for name, entry in getattr(self, section).items():
-                yield from unknown(f"{section}.{name}.pairs", [entry.pairs], [NONE, *self.pairs])
+        for name, vectors in self.word_vectors.items():
+            where = f"word_vectors.{name}.pairs"
+            yield from unknown(where, [vectors.pairs], [NONE, *self.pairs])
+        for name, lexicon in self.lexicons.items():
+            yield from unknown(f"lexicons.{name}.pairs", [lexicon.pairs], self.pairs)
         yield from self._departure_problems()
         for name, row in self.recipes.items():
             yield from self._recipe_problems(name, row)
@@ -262,6 +264,11 @@ class Settings(Strict):
             yield from unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
             excluded = [recipe.exclude_pairs]
             yield from unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
+            if recipe.source_language == recipe.target_language:
+                yield (
+                    f"{where}.target_language: expected another than the source's, found "
+                    f"{recipe.target_language}"
+                )
         for name, chosen in self.translations.items():
             yield from unknown(f"translations.{name}.dataset", [chosen.dataset], self._captions)
             if name in self.datasets:
@@ -400,8 +407,11 @@ class Settings(Strict):
 
     def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
         where = f"recipes.{name}"
-        if str(row.get("paper")) not in self.papers:
-            yield from unknown(f"{where}.paper", [str(row.get("paper"))], self.papers)
+        if "paper" not in row:
+            yield f"{where}.paper: missing. Legal names: {', '.join(sorted(self.papers))}"
+            return
+        if str(row["paper"]) not in self.papers:
+            yield from unknown(f"{where}.paper", [str(row["paper"])], self.papers)
             return
         try:
             form, values = self._merged(row)

@@ -62,7 +62,7 @@ class VectorFiles(Strict):
     method: Literal["files"]
     source: str
     pairs: Name
-    files: dict[Language, str]
+    files: Annotated[dict[Language, str], Field(min_length=1)]
 
 
 class LatentSemanticVectors(Strict):

@@ -123,7 +123,9 @@ def _ctranslate2(settings: CTranslate2Translation) -> Engine:
             "engine": "ctranslate2",
             "version": ctranslate2.__version__,
             "model": folder.name,
-            "sha256": {name: file_sha256(folder / name) for name in parts},
+            "sha256": {
+                path.name: file_sha256(path) for path in sorted(folder.iterdir()) if path.is_file()
+            },
             "beam": settings.beam,
             "length_penalty": settings.length_penalty,
         },
@@ -131,6 +133,10 @@ def _ctranslate2(settings: CTranslate2Translation) -> Engine:
         check=_anything,
         images_seen={},
     )
+
+
+_END = "</s>"
+"""Of a sentence, in the vocabularies of Opus-MT and its like."""
 
 
 def _source_end(path: Path) -> list[str]:
@@ -144,9 +150,6 @@ def _source_end(path: Path) -> list[str]:
     with reading(path, "CTranslate2's options of a model in JSON"):
         options = {**json.loads(path.read_text(encoding="utf-8"))}
     return [] if options.get("add_source_eos") else [options.get("eos_token", _END)]
-
-
-_END = "</s>"
 
 
 def _file(settings: FileTranslation) -> Engine:

@@ -30,6 +30,23 @@ def mine(tmp_path, monkeypatch, as_a_user):
     return Path.cwd()
 
 
+def text_alone(**changes):
+    """Add parallel lines in English and German, which are of no photo, and learn them, too."""
+    folder = Path("data/raw/text")
+    folder.mkdir()
+    for split, count in (("train", 4), ("val", 2)):
+        for language in ("en", "de"):
+            lines = "".join(f"{language} {split} {number}\n" for number in range(count))
+            (folder / f"{split}.{language}").write_text(lines)
+    change("datasets", "text", to={
+        "reader": "bitext", "raw": str(folder), "languages": ["en", "de"],
+    })  # fmt: skip
+    kinds = {"en": ["caption"], "de": ["translation"]}
+    own = read_yaml(Path("params.yaml"))["pairs"]["mine"] | {"dataset": "text", "captions": kinds}
+    change("pairs", "text", to=own | changes)
+    change("pairs", "mine", "plus", to="text")
+
+
 def check():
     return CliRunner().invoke(main, ["check"])
 
@@ -81,6 +98,48 @@ PROBLEMS = {
             "photos": [0.01], "seeds": [1],
         }),
         "growth.mine.photos: expected ",
+    ),
+    "a share of half the photos that leaves fewer": (
+        lambda: [
+            change("pairs", "mine", "images", to="first_half"),
+            change("word_vectors", "mine_latent", "dim", to=10),
+            change("recipes", "mine", "word_dim", to=10),
+            change("growth", "mine", to={
+                "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
+                "photos": [0.5], "seeds": [1],
+            }),
+        ],
+        "growth.mine.photos: expected 10 photos or more, as many as mine_latent has numbers, found "
+        "8, 0.5 of 15",
+    ),
+    "validation sentences of photos without features": (
+        lambda: text_alone(validation="same"),
+        "recipes.mine.pairs: expected features of all validation photos, text has 2 (first: text:",
+    ),
+    "text alone": (
+        lambda: [text_alone(validation="same"), change("recipes", "mine", "pairs", to="text")],
+        "recipes.mine.features: expected features of some of the 4 training photos of text, found "
+        "none by mine_lite0",
+    ),
+    "scored sentences of another form": (
+        lambda: [
+            Path("data/raw/mine/sts.tsv").write_text("x\ty\n"),
+            change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}}),
+        ],
+        "evaluations.sts.sets.a: scored pairs: 1 problem(s)\n  - data/raw/mine/sts.tsv:1: expected "
+        "score, tab, sentence, tab, sentence; found 2 column(s)",
+    ),
+    "no folder of scored sentences": (
+        lambda: change("evaluations", "sts", "source", to="data/nowhere"),
+        "evaluations.sts.source: data/nowhere is not there",
+    ),
+    "printed figures of another form": (
+        lambda: Path("published.csv").write_text("source,value\nx,1\n"),
+        "published.csv: 1 problem(s)\n  - expected the columns source, table,",
+    ),
+    "no printed figures": (
+        lambda: Path("published.csv").unlink(),
+        "published.csv: expected the figures that papers print, found no file",
     ),
     "bf16 without a recurrent layer": (
         lambda: change("recipes", "mine", "precision", to="bf16"),
@@ -238,7 +297,7 @@ def assert_named(said):
 @pytest.fixture
 def world(tmp_path, monkeypatch, as_a_user):
     """Return the folder of a copy of the study world, whose data a stage draws."""
-    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml", "published.csv"):
         shutil.copy(ROOT / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path

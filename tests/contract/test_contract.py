@@ -95,6 +95,20 @@ def test_an_absolute_image_path_is_refused(tmp_path):
         write_images(images(path=["/x/1.jpg", "2.jpg"]), tmp_path / "i")
 
 
+@pytest.mark.parametrize("path", ["../1.jpg", "a/../../1.jpg", "a/.."])
+def test_a_path_that_leaves_the_folder_of_photos_is_refused(tmp_path, path):
+    with pytest.raises(ContractError, match=r"leaves the folder \(first: "):
+        write_images(images(path=[path, "2..jpg"]), tmp_path / "i")
+
+
+def test_features_of_another_version_are_refused(tmp_path, monkeypatch):
+    with monkeypatch.context() as old:
+        old.setattr("pipeline_lib.contract.features.FEATURES_VERSION", 0)
+        write_features(many_features(), tmp_path / "f.h5")
+    with pytest.raises(ContractError, match="version"):
+        read_features(tmp_path / "f.h5")
+
+
 def test_features_round_trip_contiguous_and_uncompressed(tmp_path):
     vectors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
     made = Features(np.array(["d:1", "d:ü", "d:3"], object), vectors, {"crops": 10})

@@ -6,9 +6,9 @@ import pytest
 
 from pipeline_lib.contract.facts import read_facts
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.published import read_published
 from pipeline_lib.contract.reports import read_report, read_rows, write_report
 from pipeline_lib.evaluation.retrieval.hits import read_hits
-from pipeline_lib.reporting.published import read_published
 from pipeline_lib.synthesis.engines import _images_seen
 
 READERS = {

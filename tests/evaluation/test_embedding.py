@@ -9,8 +9,8 @@ from refusals import refused
 from tiny import model
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.corpora.scored_pairs import read_scored_pairs
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
-from pipeline_lib.evaluation.similarity.sts import read_scored_pairs
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.settings.evaluations import StsEvaluation
 from pipeline_lib.settings.text import Tokenizer

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.corpora.scored_pairs import read_scored_pairs
 from pipeline_lib.evaluation.significance import bootstrap_counts
 from pipeline_lib.evaluation.similarity.correlation import (
     CORRELATIONS,
@@ -18,7 +19,6 @@ from pipeline_lib.evaluation.similarity.correlation import (
 from pipeline_lib.evaluation.similarity.sts import (
     cosines,
     overlapping,
-    read_scored_pairs,
     sts_scores,
 )
 

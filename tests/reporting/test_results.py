@@ -12,6 +12,7 @@ from scipy import stats
 from study import write_study
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.contract.published import COLUMNS, read_published
 from pipeline_lib.contract.reports import read_reports
 from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.reporting.comparisons import asked_by_comparisons, compare, comparison_tables
@@ -21,11 +22,9 @@ from pipeline_lib.reporting.figures import figures
 from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.reporting.pages import pages, with_results
 from pipeline_lib.reporting.published import (
-    COLUMNS,
     beside_published,
     printed_table,
     published_tables,
-    read_published,
 )
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import reranking_table, translator_table

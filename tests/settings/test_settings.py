@@ -315,6 +315,43 @@ def test_a_translation_has_the_languages_of_its_translator_and_a_tokenizer(study
         study(change)
 
 
+def test_a_translator_learns_two_languages(study):
+    said = "translators.world_en_de.target_language: expected another than the source's, found en"
+    with refused(said, by=SettingsError):
+        study(lambda content: content["translators"]["world_en_de"].update(target_language="en"))
+
+
+def test_what_would_find_nothing_is_refused(study):
+    def change(content):
+        latent = content["word_vectors"].popitem()[1]
+        content["word_vectors"]["given"] = {
+            "method": "files", "source": "data", "pairs": "none", "files": {},
+        }  # fmt: skip
+        content["word_vectors"]["latent"] = latent
+        content["lexicons"]["given"] = {
+            "source": "data", "pairs": "none", "languages": ["en", "de"], "train": ["a"],
+            "test": ["b"],
+        }  # fmt: skip
+
+    with refused(
+        "word_vectors.given.files: expected 1 or more entries, found {}", by=SettingsError
+    ):
+        study(change)
+    with refused("lexicons.given.pairs: nothing is called 'none'", by=SettingsError):
+        study(lambda content: [change(content), content["word_vectors"].pop("given")])
+    with refused("recipes: expected 1 or more entries, found {}", by=SettingsError):
+        study(lambda content: content["recipes"].clear())
+
+
+def test_a_row_without_a_paper_and_a_key_that_is_no_name_are_told(study):
+    with refused("recipes.mule.paper: missing. Legal names: ", by=SettingsError):
+        study(lambda content: content["recipes"]["mule"].pop("paper"))
+    with refused("pools.None: expected as the key text, found None", by=SettingsError):
+        study(lambda content: content["pools"].update({None: "caption"}))
+    with refused("None: expected keys that are text, found None", by=SettingsError):
+        study(lambda content: content.update({None: 1}))
+
+
 def test_a_teacher_reads_both_languages(study):
     def change(content):
         content["recipes"]["kadar_disjoint"]["languages"] = ["en"]

@@ -123,5 +123,8 @@ def test_the_engine_translates_and_describes_its_model(converted, tmp_path, adds
     found = engine.translate(SENTENCES)
     assert [own.text for [own] in found] == [own.text for [own] in greedy]
     assert [own.score for [own] in found] == pytest.approx([o.score for [o] in greedy], abs=0.01)
-    assert set(engine.description["sha256"]) == {"model.bin", "source.spm", "target.spm"}
+    assert engine.description["sha256"].keys() == {path.name for path in folder.iterdir()}, (
+        "of what is resumed by it, and its options decide how it translates"
+    )
+    assert "config.json" in engine.description["sha256"]
     assert str(folder.parent) not in json.dumps(engine.description)
