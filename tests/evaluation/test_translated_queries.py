@@ -15,10 +15,10 @@ from pydantic import TypeAdapter
 from refusals import refused
 
 from pipeline_lib.contract.features import write_features
+from pipeline_lib.contract.published import read_published
 from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_images
 from pipeline_lib.evaluation.retrieval.recalls import retrieval_ranks, summarise
-from pipeline_lib.reporting.published import read_published
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import load_settings

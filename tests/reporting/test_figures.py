@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pipeline_lib.contract.published import COLUMNS
 from pipeline_lib.reporting.figures import figures, headlines
-from pipeline_lib.reporting.published import COLUMNS, beside_published, published_tables
+from pipeline_lib.reporting.published import beside_published, published_tables
 
 
 def scores(metric, value, count):

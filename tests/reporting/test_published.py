@@ -2,7 +2,7 @@ import pandas as pd
 import pytest
 from graph import ROOT
 
-from pipeline_lib.reporting.published import COLUMNS, read_published
+from pipeline_lib.contract.published import COLUMNS, read_published
 from pipeline_lib.settings.study import load_settings
 
 STUDIES = ("multi30k", "coco")
