@@ -50,7 +50,9 @@ def main(photos: int, dim: int, queries: int) -> None:
 def _index(photos: int, dim: int) -> PhotoIndex:
     vectors = np.random.default_rng(0).standard_normal((photos, dim), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return PhotoIndex(None, [f"{number}.jpg" for number in range(photos)], vectors, {})
+    return PhotoIndex(
+        None, [f"{number}.jpg" for number in range(photos)], vectors, {}, np.arange(photos)
+    )
 
 
 def _embedder(dim: int) -> Embedder:

@@ -10,7 +10,7 @@ from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.corpora import Annotation, PairSet
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.settings.study import Settings
-from pipeline_lib.settings.synthesis import TranslatorRecipe
+from pipeline_lib.settings.synthesis import Translation, TranslatorRecipe
 
 Photos = dict[str, set[str]]
 """Ids by split."""
@@ -42,15 +42,20 @@ def photos_shown(settings: Settings, rows: Mapping[str, Photos]) -> dict[str, Ph
 
 def translators_of(settings: Settings, pairs: str) -> Iterator[str]:
     """Yield the translators that wrote captions of a pair set, but for those of its ``plus``."""
+    yield from filter(None, map(settings.translator_of, translations_of(settings, pairs)))
+
+
+def translations_of(settings: Settings, pairs: str) -> Iterator[Translation]:
+    """Yield the translations of a pair set, and of what they translate; none of its ``plus``."""
     if pairs in settings.pseudopairs:
         borrowed = settings.pseudopairs[pairs]
         for side in (borrowed.images_of, borrowed.captions_of):
             chosen = settings.pairs[side.pairs]
             asked = _machine_languages(chosen) & {side.language}
-            yield from _translators_behind(settings, chosen.dataset, asked)
+            yield from _translations_behind(settings, chosen.dataset, asked)
     else:
         chosen = settings.pairs[pairs]
-        yield from _translators_behind(settings, chosen.dataset, _machine_languages(chosen))
+        yield from _translations_behind(settings, chosen.dataset, _machine_languages(chosen))
 
 
 def translator_photos(settings: Settings, data: Mapping[str, Data], name: str) -> Photos | None:
@@ -89,13 +94,14 @@ def _machine_languages(chosen: PairSet) -> set[str]:
     return {language for language, own in kinds if "machine" in own}
 
 
-def _translators_behind(settings: Settings, dataset: str, languages: set[str]) -> Iterator[str]:
-    """Yield the translators of a data set's machine captions in some languages."""
+def _translations_behind(
+    settings: Settings, dataset: str, languages: set[str]
+) -> Iterator[Translation]:
+    """Yield the translations that gave a data set its machine captions in some languages."""
     while dataset in settings.translations:
         made = settings.translations[dataset]
         if made.target_language in languages:
-            if name := settings.translator_of(made):
-                yield name
+            yield made
             if made.annotation == "machine":
                 languages = languages | {made.source_language}
         dataset = made.dataset

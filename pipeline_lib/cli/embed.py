@@ -7,7 +7,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.search.names import printable
+from pipeline_lib.search.names import on_one_line
 
 
 @click.command(
@@ -37,7 +37,7 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)
         for path, problem in unreadable.items():
-            click.echo(f"unreadable: {printable(path)}: {problem}", err=True)
+            click.echo(f"unreadable: {on_one_line(path)}: {problem}", err=True)
     else:
         count = embed_table(embedder, source, language, output)
     click.echo(f"{output}: {count:,} vectors")

@@ -10,7 +10,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError
-from pipeline_lib.search.names import listed, printable
+from pipeline_lib.search.names import listed, on_one_line, printable
 
 if TYPE_CHECKING:
     from pipeline_lib.search.index import PhotoIndex
@@ -130,7 +130,7 @@ def _print(
         click.echo(f"{'+' if term.sign > 0 else '-'} {_described(term, languages)}", err=True)
     for hit in hits:
         path = photos / index.paths[hit.number]
-        click.echo(f"{hit.score:7.4f}  {printable(path)}")
+        click.echo(f"{hit.score:7.4f}  {on_one_line(path)}")
 
 
 def print_unreadable(index: "PhotoIndex") -> None:

@@ -156,7 +156,9 @@ def _metrics(model: Path) -> str:
     if not path.is_file():
         return "None were found: the model lies outside a study that evaluated it."
     report = read_report(path)
-    seed = report["per_seed"].get(place.name.removeprefix("seed-"), {})
+    seed = report.get("per_seed", {}).get(place.name.removeprefix("seed-"), {})
+    if not seed:
+        return "None were found: its study did not evaluate it."
     lines = ["| language | from | queries | candidates | R@1 | R@5 | R@10 |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|"]
     for language, found in seed.items():

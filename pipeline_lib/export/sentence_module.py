@@ -16,7 +16,7 @@ from sentence_transformers.base.modules.input_module import InputModule
 from torch import Tensor
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.search.languages import LanguageDetector, LanguageError
 
@@ -63,11 +63,16 @@ class JointSpaceSentences(InputModule):
                 rows.setdefault(named or self._detected(text), []).append(row)
             except ContractError as error:
                 problems[str(error)] = None
-        raise_problems("sentences", problems)
         vectors = torch.empty(len(texts), self.get_embedding_dimension())
         for language, own in rows.items():
-            found = self.embedder.embed_sentences([texts[row][1] for row in own], language)
-            vectors[own] = torch.from_numpy(found).float()
+            sentences = [texts[row][1] for row in own]
+            try:
+                found = self.embedder.embed_sentences(sentences, language)
+            except WordlessError as error:
+                problems |= dict.fromkeys(map(_wordless, (sentences[n] for n in error.places)))
+            else:
+                vectors[own] = torch.from_numpy(found).float()
+        raise_problems("sentences", problems)
         return {"sentence_embedding": vectors}
 
     def _named(self, text: str) -> tuple[str | None, str]:
@@ -128,7 +133,11 @@ class JointSpaceSentences(InputModule):
 
 def _check_words(text: str) -> None:
     if not text.strip():
-        raise ContractError(f"expected words, found {text!r}")
+        raise ContractError(_wordless(text))
+
+
+def _wordless(text: str) -> str:
+    return f"expected words, found {text!r}"
 
 
 def write_folder(model: Path, folder: Path) -> None:

@@ -1,11 +1,12 @@
-"""What a model of a study learnt from, by the study's settings: data sets and files of vectors."""
+"""What a model of a study learnt from, by the study's settings: data sets, and files of others."""
 
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
+from pipeline_lib.checks.data import world_of
 from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
-from pipeline_lib.checks.shown import source_of, translators_of
+from pipeline_lib.checks.shown import source_of, translations_of
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import PARAMS, Settings, load_settings
@@ -13,10 +14,10 @@ from pipeline_lib.settings.text import VectorFiles
 
 
 def sources_of(study: Path, name: str, pairs: str) -> list[str]:
-    """Return the data sets, and the files of word vectors, that a recipe's models learnt from.
+    """Return the data sets, word vectors and lexicon that a recipe's models learnt from.
 
     Those count, too, that its teachers, the recipe it continues, and the translators of its
-    captions learnt from.
+    captions learnt from; a translator of somebody else's is named itself.
 
     Args:
         study: Folder of the study.
@@ -43,6 +44,9 @@ def _of_recipe(settings: Settings, recipe: Recipe) -> Iterator[str]:
     vectors = settings.word_vectors.get(recipe.word_vectors)
     if isinstance(vectors, VectorFiles):
         yield from (f"{vectors.source}/{file}" for file in vectors.files.values())
+    if recipe.lexicon in settings.lexicons:
+        source = settings.lexicons[recipe.lexicon].source
+        yield world_of(settings, source) or source
 
 
 def _behind(settings: Settings, pairs: str) -> Iterator[str]:
@@ -50,4 +54,6 @@ def _behind(settings: Settings, pairs: str) -> Iterator[str]:
     borrowed = settings.pseudopairs.get(pairs)
     sides = [borrowed.images_of.pairs, borrowed.captions_of.pairs] if borrowed else [pairs]
     yield from (source_of(settings, settings.pairs[each].dataset) for each in sides)
-    yield from (settings.translators[each].dataset for each in translators_of(settings, pairs))
+    for made in translations_of(settings, pairs):
+        own = settings.translator_of(made)
+        yield settings.translators[own].dataset if own else made.model

@@ -1,6 +1,7 @@
 """Vectors of a table of sentences or a folder of photos, in Parquet, a part at a time."""
 
 import codecs
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,11 @@ from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.publishing import publish
-from pipeline_lib.search.index import photo_paths
+from pipeline_lib.search.index import NO_PHOTO, photo_paths
 from pipeline_lib.search.names import listed, printable
+
+_MARK = {b"polyview": b"vectors"}
+"""In the metadata of what is written: only that is replaced."""
 
 _ROWS = 4096
 """Rows in memory at a time."""
@@ -64,7 +68,7 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
                 _check_columns(part, table, language)
                 vectors = _vectors(embedder, part, language, row, problems)
                 whole = part.append_column("vector", _column(vectors))
-                writer = writer or pq.ParquetWriter(temporary, whole.schema)
+                writer = writer or pq.ParquetWriter(temporary, _ours(whole.schema))
                 writer.write_table(whole)
                 row += len(part)
                 bar.update(len(part))
@@ -90,9 +94,9 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
     folder = folder.resolve()
     paths, unreadable, count = photo_paths(folder), {}, 0
     if not paths:
-        raise ContractError(f"{folder}: expected photos, found none")
+        raise ContractError(f"{folder}: {NO_PHOTO}")
     with publish(output) as temporary, tqdm(total=len(paths), unit=" photos") as bar:
-        schema = pa.schema({"path": pa.string(), "vector": _type(embedder)})
+        schema = _ours(pa.schema({"path": pa.string(), "vector": _type(embedder)}))
         with pq.ParquetWriter(temporary, schema) as writer:
             for first in range(0, len(paths), _ROWS):
                 part, names, kept = paths[first : first + _ROWS], [], []
@@ -109,21 +113,26 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
                     writer.write_table(pa.table([names, column], schema=schema))
                 count += len(kept)
         if not count:
-            raise_problems(f"{folder}: expected photos, found none to read", listed(unreadable))
+            raise_problems(f"{folder}: {NO_PHOTO} to read", listed(unreadable))
     return count, unreadable
 
 
 def _check_output(output: Path) -> None:
-    """Raise :class:`ContractError` where something lies that is no table of vectors."""
+    """Raise :class:`ContractError` where something lies that this module did not write."""
     try:
-        vectors = "vector" in pq.read_schema(output).names if output.is_file() else False
+        found = (pq.read_schema(output).metadata or {}) if output.is_file() else {}
     except pa.ArrowException:
-        vectors = False
-    if output.exists() and not vectors:
+        found = {}
+    if output.exists() and not found.items() >= _MARK.items():
         raise ContractError(
-            f"{output}: expected a new file, or one of vectors, which is replaced; found another "
-            "one. Name a new file, or delete this one"
+            f"{output}: expected a new file, or one of polyview embed, which is replaced; found "
+            "another one. Name a new file, or delete this one"
         )
+
+
+def _ours(schema: pa.Schema) -> pa.Schema:
+    """Return a schema that tells a file of vectors from others that have such a column."""
+    return schema.with_metadata({**(schema.metadata or {}), **_MARK})
 
 
 def parts(table: Path) -> Iterator[pa.Table]:
@@ -144,7 +153,10 @@ def parts(table: Path) -> Iterator[pa.Table]:
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if getattr(error, "errno", None):  # of the operating system; a damaged page has none
             raise
-        raise ContractError(f"{table}: expected a table with a header, found {error}") from error
+        hint = ". Save the table as UTF-8" if "UTF8" in str(error) else ""
+        raise ContractError(
+            f"{table}: expected a table with a header, found {error}{hint}"
+        ) from error
 
 
 def _of_parquet(table: Path) -> Iterator[pa.RecordBatch]:
@@ -175,6 +187,8 @@ def _check_columns(part: pa.Table, table: Path, language: str | None) -> None:
     needed = ["text"] if language else ["text", "language"]
     names = part.column_names
     missing = [f"no column {name}" for name in needed if name not in names]
+    if len(names) == 1 and missing and (other := re.search("[,;\t]", names[0])):
+        missing.append(f"{other[0]!r} in its header: .csv has commas between columns, others tabs")
     if missing == ["no column language"]:
         missing = ["no column language: add it, or name the one of all rows with --language"]
     twice = [f"the column {name} twice" for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -190,7 +204,7 @@ def _check_columns(part: pa.Table, table: Path, language: str | None) -> None:
 def _is_text(form: pa.DataType) -> bool:
     if pa.types.is_dictionary(form):
         return _is_text(form.value_type)
-    return pa.types.is_string(form) or pa.types.is_large_string(form) or pa.types.is_null(form)
+    return form in (pa.string(), pa.large_string(), pa.string_view(), pa.null())
 
 
 def _vectors(

@@ -27,7 +27,7 @@ from pipeline_lib.search.names import listed, printable
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
 """Names of photos end so; other files are not looked at."""
 
-_NO_PHOTO = f"expected photos ({', '.join(SUFFIXES)}), found none"
+NO_PHOTO = f"expected photos ({', '.join(SUFFIXES)}), found none"
 
 _AT_ONCE = 1024
 """Photos that are embedded before the next ones are looked at."""
@@ -48,12 +48,14 @@ class PhotoIndex:
         paths: One of each readable photo, sorted.
         vectors: One of each ``float32 [photos, dim]``, contiguous.
         unreadable: What is wrong with each other photo, by path.
+        originals: Number of the first photo that has the same content, ``int64 [photos]``.
     """
 
     folder: Path
     paths: list[str]
     vectors: np.ndarray
     unreadable: dict[str, str]
+    originals: np.ndarray
 
     def file(self, number: int) -> Path:
         """Return where a photo lies.
@@ -92,9 +94,9 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     """Bring the index of a folder up to date, and return it.
 
     Only new and changed photos are embedded: those of another size or time whose content (SHA-256)
-    no readable photo of the index has, and of equal ones one. Photos that could not be read are
-    tried again. If this is interrupted, what is done is kept; if it is killed, what was written
-    last, a minute or so ago.
+    no readable photo of the index has, and of equal ones one. Photos that the machine could not
+    read are tried again, damaged ones when they have changed. If this is interrupted, what is done
+    is kept; if it is killed, what was written last, a minute or so ago.
 
     Args:
         embedder: The model.
@@ -181,7 +183,7 @@ def _look(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Path]]:
     stats = ((path, _stat(folder / path)) for path in paths)
     found = {path: stat for path, stat in stats if stat}
     if not found:
-        raise ContractError(f"{folder}: {_NO_PHOTO}")
+        raise ContractError(f"{folder}: {NO_PHOTO}")
     return found, unlisted
 
 
@@ -290,11 +292,13 @@ def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
     readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
     unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
     if not readable:
-        raise_problems(f"{folder}: {_NO_PHOTO} to read", listed(unreadable))
+        raise_problems(f"{folder}: {NO_PHOTO} to read", listed(unreadable))
     vectors = np.empty((len(readable), dim), np.float32)
     for number, row in enumerate(readable.values()):
         vectors[number] = row[4]
-    return PhotoIndex(folder, [*readable], vectors, unreadable)
+    first: dict[str, int] = {}
+    originals = [first.setdefault(row[2], number) for number, row in enumerate(readable.values())]
+    return PhotoIndex(folder, [*readable], vectors, unreadable, np.array(originals))
 
 
 def index_schema(dim: int, digest: str, folder: Path) -> pa.Schema:
@@ -323,11 +327,11 @@ def read_rows(file: Path, schema: pa.Schema) -> _Rows:
     if table is None:
         return {}
     found = table.schema.metadata or {}
+    moved = _check_folder(file, found.get(_FOLDER, b""), schema.metadata[_FOLDER])
     if not table.schema.equals(schema) or {**found, _FOLDER: schema.metadata[_FOLDER]} != (
         schema.metadata
     ):
         return {}
-    moved = _check_folder(file, found.get(_FOLDER, b""), schema.metadata[_FOLDER])
     present = table["vector"].is_valid().to_numpy()
     dim = schema.field("vector").type.list_size
     vectors = np.full((len(table), dim), np.nan, np.float32)
@@ -411,6 +415,8 @@ def write_rows(rows: _Rows, schema: pa.Schema, file: Path) -> None:
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
     """Wait until no other process updates this index."""
+    if not file.name:
+        raise ContractError("--index: expected the name of a file, found ''")
     file.parent.mkdir(parents=True, exist_ok=True)
     with open(file.with_name(f".{file.name}.lock"), "a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

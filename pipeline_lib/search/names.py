@@ -1,5 +1,6 @@
 """Names of files as they are shown."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +12,12 @@ def printable(name: Path | str) -> str:
     return str(name).encode(errors="replace").decode()
 
 
+def on_one_line(name: Path | str) -> str:
+    """Return a name as :func:`printable` does, its line breaks and other controls escaped."""
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: repr(found[0])[1:-1], printable(name))
+
+
 def listed(unreadable: Mapping[str, str]) -> list[str]:
     """Return what is wrong with photos, by path: a line for each of the first, then how many."""
-    lines = [f"{printable(path)}: {problem}" for path, problem in unreadable.items()]
+    lines = [f"{on_one_line(path)}: {problem}" for path, problem in unreadable.items()]
     return named(lines)

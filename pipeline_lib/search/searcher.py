@@ -10,6 +10,7 @@ from pipeline_lib.images.encoding import Photo
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.search.index import PhotoIndex
 from pipeline_lib.search.languages import LanguageDetector
+from pipeline_lib.search.names import printable
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,13 @@ class QueryEmbedder:
 
         Raises:
             LanguageError: If it is not named, and seems to be none of the model's.
-            ContractError: If there is no word, or the model does not have the language.
+            ContractError: If there is no word, or a byte that is no UTF-8, or the model does
+                not have the language.
         """
         if not any(map(str.isalnum, text)):
             raise ContractError(f"query: expected words, found {text!r}")
+        if text != printable(text):
+            raise ContractError(f"query: expected UTF-8, found {text!r}. Set the terminal to UTF-8")
         read_as = language or self.languages.detect(text)
         vector = self.embedder.embed_sentences([text], read_as)[0]
         words = self.embedder.words(text, read_as)
@@ -100,10 +104,15 @@ class Searcher(QueryEmbedder):
         return Term(name, self.index.vectors[number], sign)
 
     def best(self, terms: Sequence[Term], count: int) -> list[Hit]:
-        """Return the best photos, best first; of equal ones that whose path comes first."""
+        """Return the best photos, best first; of equal ones that whose path comes first.
+
+        Copies of one photo have one score: of equal rows a product of matrices may differ in its
+        last bit, by their places.
+        """
         vectors = np.stack([term.vector for term in terms])
         scores = self.embedder.scores(self.index.vectors, vectors)
-        return top(scores @ np.array([term.sign for term in terms], np.float32), count)
+        scores = scores @ np.array([term.sign for term in terms], np.float32)
+        return top(scores[self.index.originals], count)
 
 
 def top(scores: np.ndarray, count: int) -> list[Hit]:

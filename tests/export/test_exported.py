@@ -285,8 +285,11 @@ def test_all_sentences_that_sentence_transformers_cannot_embed_are_named(colours
     assert "found '12 34', which looks like" in said
     assert "looks like es. If it is one of them, name it: prompt_name" in said
     assert "--language" not in said
-    with pytest.raises(ContractError, match="sentences: 1 problem"):
+    embedder = loaded[0].embedder
+    embedder._tokenize["en"] = lambda text: [] if text == "12 34" else text.split()
+    with pytest.raises(ContractError, match="sentences: 2 problem") as raised:
         loaded.encode(odd, prompt_name="en")
+    assert "expected words, found '12 34'" in str(raised.value)
 
 
 def test_the_card_names_every_language_in_a_form_that_yaml_keeps(tmp_path):
@@ -381,6 +384,7 @@ def test_the_card_claims_no_licence_of_weights_of_ones_own(colours, tmp_path):
         ("studies/coco", "kadar_coco", {"coco"}),  # tested on multi30k, which it never reads
         # By what it continues:
         ("studies/coco", "kadar_de_coco_pseudo_tuned", {"coco", "multi30k"}),
+        (".", "ame", {"world"}),  # whose lexicon world writes, too
     ],
 )
 def test_what_a_model_learnt_from_is_all_that_lies_behind_it(study, recipe, expected):
@@ -390,10 +394,17 @@ def test_what_a_model_learnt_from_is_all_that_lies_behind_it(study, recipe, expe
     assert sources_of(ROOT / study, recipe, "another") == []
 
 
-def test_word_vectors_from_files_are_named():
-    pairs = load_settings(ROOT / "studies/multi30k/params.yaml").recipe("embn_de").pairs
-    found = sources_of(ROOT / "studies/multi30k", "embn_de", pairs)
-    assert "data/raw/word_vectors/fasttext/cc.de.300.vec" in found
+@pytest.mark.parametrize(
+    ("study", "recipe", "file"),
+    [
+        ("multi30k", "embn_de", "data/raw/word_vectors/fasttext/cc.de.300.vec"),
+        ("flickr8k", "ame_asym", "data/raw/lexicons/muse"),
+        ("coco", "kadar_de_coco_translation", "data/raw/opus-mt-en-de"),
+    ],
+)
+def test_word_vectors_lexicons_and_translators_of_others_are_named(study, recipe, file):
+    pairs = load_settings(ROOT / f"studies/{study}/params.yaml").recipe(recipe).pairs
+    assert file in sources_of(ROOT / "studies" / study, recipe, pairs)
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), MemoryError()])

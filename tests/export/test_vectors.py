@@ -127,7 +127,7 @@ def test_a_folder_of_which_no_photo_can_be_read_has_no_vectors(embed, tmp_path):
         (tmp_path / f"photos/{number}.jpg").write_bytes(b"x")
     result, output = embed(tmp_path / "photos")
     assert (result.exit_code, output.exists()) == (2, False)
-    assert "photos: expected photos, found none to read" in result.output
+    assert "found none to read" in result.output
     assert "0.jpg: expected an image" in result.output
     assert "and 5 more" in result.output
 
@@ -234,13 +234,15 @@ def test_no_damage_of_a_table_is_a_fault_of_ours(tmp_path, name):
     ("output", "said"),
     [
         ("t.tsv", "t.tsv: expected a name that ends in .parquet"),
-        ("other.parquet", "other.parquet: expected a new file, or one of vectors, which is"),
+        ("other.parquet", "other.parquet: expected a new file, or one of polyview embed, which is"),
+        ("index.parquet", "index.parquet: expected a new file, or one of polyview embed, which is"),
         ("photos/red.png", "red.png: expected a name that ends in .parquet"),
     ],
 )
 def test_only_vectors_are_replaced(colours, tmp_path, source, output, said):
     write(tmp_path / "t.tsv")
     write(tmp_path / "other.parquet")
+    write(tmp_path / "index.parquet", [("a.jpg", "0.5")], ("path", "vector"))
     shutil.copytree(colours / "photos", tmp_path / "photos")
     before = (tmp_path / output).read_bytes()
     given = [str(each) for each in (colours / "model", tmp_path / source, tmp_path / output)]
@@ -269,6 +271,33 @@ def test_a_table_in_utf16_is_to_be_saved_as_utf8(embed, tmp_path, name):
     result, output = embed(tmp_path / name)
     assert "expected UTF-8, found UTF-16. Save the table as UTF-8" in result.output
     assert (result.exit_code, output.exists()) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("t.csv", "text,language\nrot grün,de\n".encode("latin-1"), "Save the table as UTF-8"),
+        ("t.csv", b"text;language\nred;en\n", "';' in its header: .csv has commas between columns"),
+        ("t.tsv", b"text,language\nred,en\n", "',' in its header: .csv has commas between columns"),
+    ],
+)
+def test_a_table_of_another_form_is_told_apart(embed, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    result, output = embed(tmp_path / name)
+    assert said in result.output
+    assert (result.exit_code, output.exists()) == (2, False)
+
+
+def test_text_of_every_form_of_arrow_is_text(embed, tmp_path):
+    expected = None
+    for form in (pa.string(), pa.large_string(), pa.string_view()):
+        table = pa.table({"text": pa.array(["a red photo"], form)})
+        pq.write_table(table, tmp_path / "t.parquet")
+        result, output = embed(tmp_path / "t.parquet", "--language", "en")
+        assert result.exit_code == 0, result.output
+        found = pq.read_table(output)["vector"].to_pylist()
+        expected = expected or found
+        assert found == expected
 
 
 def test_a_file_that_is_no_table(embed, tmp_path):

@@ -7,11 +7,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+import tiny
 import tiny_photos
 
 from pipeline_lib.contract.tables import write_pairs
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.search.captions import load_captions, study_captions
+from pipeline_lib.search.captions import Captions, load_captions, study_captions
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"\x93NUMPY", "cut", "flip", "gone"])
@@ -59,6 +60,30 @@ def test_vectors_of_another_version_of_the_captions_or_the_model_replace_the_old
     again = shutil.copy(table, tmp_path / "again.parquet")
     load_captions(embedder, model, again, tmp_path / "cache")
     assert len([*(tmp_path / "cache").iterdir()]) == 2
+
+
+def test_captions_of_validation_explain_nothing(colours, tmp_path):
+    embedder, pairs = Embedder.load(colours / "model"), tiny_photos.captions()
+    pairs.loc[pairs["split"] == "val", "text"] = "a photo of validation"
+    assert (pairs["split"] == "val").any()
+    write_pairs(pairs, tmp_path / "pairs.parquet")
+    captions = load_captions(embedder, colours / "model", tmp_path / "pairs.parquet", tmp_path)
+    trained = pairs[pairs["split"] == "train"]
+    for language, texts in captions.texts.items():
+        assert texts == sorted(set(trained.loc[trained["language"] == language, "text"]))
+
+
+def test_captions_near_a_photo_are_those_of_the_models_similarity(tmp_path):
+    """The order similarity of a photo and a caption is none of a caption and a photo."""
+    space = tiny.space(tiny.recipe(similarity="order", absolute=True))
+    embedder = Embedder(space, tiny.PREPROCESSING)
+    photo, general = np.float32([3, 1, 0]), np.float32([[1, 1, 0], [3, 1, 2]])
+    captions = Captions({"en": ["what the photo has", "more than it has"]}, {"en": general})
+    assert captions.near_photo(embedder, photo, 1) == {"en": ["what the photo has"]}
+    swapped = Captions(
+        {"en": ["what has the photo", "less"]}, {"en": np.float32([[4, 2, 1], [1, 0, 0]])}
+    )
+    assert swapped.near_photo(embedder, photo, 1) == {"en": ["less"]}
 
 
 def test_a_model_in_its_study_has_its_captions(tmp_path):

@@ -124,6 +124,9 @@ def test_of_equal_new_photos_one_is_embedded(update, photos, monkeypatch):
     assert index.paths == sorted([*NAMES, "a.png", "b.png", "y.png", "z.png"])
     for name in ("b.png", "red.png", "y.png", "z.png"):
         np.testing.assert_array_equal(vector(index, name), vector(index, "a.png"))
+    assert [index.paths[number] for number in index.originals] == [
+        name if name in ("blue.png", "green.png", "white.png") else "a.png" for name in index.paths
+    ]
 
 
 def test_where_one_of_equal_new_photos_cannot_be_read_the_next_is_embedded(
@@ -133,6 +136,7 @@ def test_where_one_of_equal_new_photos_cannot_be_read_the_next_is_embedded(
     Image.new("RGB", (9, 9), "black").save(photos / "black.png")
     (photos / "broken.jpg").write_bytes(b"no photo")
     shutil.copy(photos / "broken.jpg", photos / "copy.jpg")
+    monkeypatch.setattr("pipeline_lib.search.index._AT_ONCE", 5)  # the copy is of the next part
 
     def read(path):
         if Path(path).name == "a.png":
@@ -440,6 +444,17 @@ def test_the_index_of_another_folder_is_not_replaced(update, photos, tmp_path):
     other = shutil.copytree(photos, tmp_path / "other")
     with pytest.raises(ContractError, match=r"index of \S+other, found that of \S+photos, which"):
         update(other)
+    assert update()[1] == []
+
+
+def test_nor_is_it_by_another_model(update, colours, photos, tmp_path):
+    update()
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    (model / "recipe.json").write_text("{}")
+    (model / "SHA256SUMS").unlink()
+    other, file = shutil.copytree(photos, tmp_path / "other"), tmp_path / "index.parquet"
+    with pytest.raises(ContractError, match=r"index of \S+other, found that of \S+photos, which"):
+        update_index(Embedder.load(model), model, other, file)
     assert update()[1] == []
 
 

@@ -88,6 +88,8 @@ def test_the_index_lies_in_the_cache_or_where_it_is_named(search, tmp_path):
     ("arguments", "said"),
     [
         ((), "expected words or --image"),
+        (("\udcffhund am Strand",), "query: expected UTF-8, found '\\udcffhund am Strand'"),
+        (("red", "--index", ""), "--index: expected the name of a file, found ''"),
         (("+",), "expected words after '+'"),
         (("red", "-"), "expected words after '-'"),
         (("red", "+", "-", "blue"), "expected words before '-'"),
@@ -108,6 +110,16 @@ def test_what_a_user_can_mend_is_said_before_photos_are_indexed_and_exits_with_2
     assert (result.exit_code, isinstance(result.exception, SystemExit)) == (2, True)
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_name_with_a_line_break_is_one_line(search, colours, tmp_path):
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    (photos / "red.png").rename(photos / "r\ned.png")
+    (photos / "cut\n.png").write_bytes(b"x")
+    result = search("a red photo", "-k", 1, photos=photos)
+    assert result.stdout.splitlines() == [result.stdout.rstrip("\n")]
+    assert result.stdout.endswith("/r\\ned.png\n")
+    assert "unreadable: cut\\n.png: expected an image" in result.stderr
 
 
 def test_a_folder_that_holds_no_model(colours):

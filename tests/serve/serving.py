@@ -31,7 +31,7 @@ def serving(app):
 
 def answer(port, request):
     """Send raw bytes; return the status, the headers and the body of the answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
         with contextlib.suppress(ConnectionError):  # a server may answer before it has read all
             connection.sendall(request)
         answered = http.client.HTTPResponse(connection)

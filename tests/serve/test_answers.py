@@ -7,7 +7,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 pytest.importorskip("uvicorn", reason="the group serve is not installed")
 
@@ -145,12 +145,35 @@ def test_other_languages_read_the_nearest_caption(ask):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("size", "side"), [("small", 80), ("large", 80)])
-def test_photos_are_sent_as_jpeg_without_their_metadata(port, size, side):
-    host = f"127.0.0.1:{port}"
-    body = answer(port, request(path=f"/photos/0/{size}", host=host))[2]
-    with Image.open(io.BytesIO(body)) as image:
-        assert (image.format, max(image.size), len(image.getexif())) == ("JPEG", side, 0)
+def photo_of_a_camera(path, colour):
+    """Write a large photo that lies on its side and says where it was taken."""
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6
+    exif.get_ifd(ExifTags.IFD.GPSInfo)[ExifTags.GPS.GPSLatitude] = (52.0, 31.0, 12.0)
+    Image.new("RGB", (2000, 1000), colour).save(path, exif=exif)
+    with Image.open(path) as image:
+        assert image.getexif().get_ifd(ExifTags.IFD.GPSInfo)
+
+
+def test_photos_are_sent_as_jpeg_of_their_size_without_metadata_as_they_are_now(colours, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    photo_of_a_camera(photos / "a.jpg", "red")
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    with serving(build_app(Searcher(embedder, index), None)) as port:
+        for colour, size, wanted in (
+            ("red", "small", (160, 320)), ("red", "large", (800, 1600)),
+            ("blue", "small", (160, 320)), ("blue", "large", (800, 1600)),
+        ):  # fmt: skip
+            if colour == "blue":
+                photo_of_a_camera(photos / "a.jpg", "blue")
+            host = f"127.0.0.1:{port}"
+            body = answer(port, request(path=f"/photos/0/{size}", host=host))[2]
+            with Image.open(io.BytesIO(body)) as image:
+                assert (image.format, image.size, len(image.getexif())) == ("JPEG", wanted, 0)
+                red, _, blue = image.getpixel((10, 10))
+                assert (red > blue) == (colour == "red")
 
 
 def test_many_at_once_get_their_own_answers(ask):
