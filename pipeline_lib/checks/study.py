@@ -199,7 +199,9 @@ class _Check:
                     )
 
     def recipes(self) -> Iterator[str]:
-        """What a recipe learns from and is tested on."""
+        """What a recipe learns from and is tested on; without one there is nothing to report."""
+        if not self.all:
+            yield "recipes: expected 1 or more, found none"
         for name, recipe in self.all.items():
             where = f"recipes.{name}"
             yield from self._language_problems(where, recipe)

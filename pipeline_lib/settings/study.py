@@ -9,9 +9,9 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import permutations
 from pathlib import Path, PurePath
-from typing import Annotated, get_args
+from typing import get_args
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from pipeline_lib.settings.claims import MEASURES, Claim, Compared
 from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
@@ -84,7 +84,7 @@ class Settings(Strict):
     shared: dict[str, object]
     papers: dict[str, dict[str, object]]
     departures: dict[str, object]
-    recipes: Annotated[dict[Name, dict[str, object]], Field(min_length=1)]
+    recipes: dict[Name, dict[str, object]]
 
     def recipe(self, name: str) -> Recipe:
         """Return the recipe ``name``, merged and checked."""

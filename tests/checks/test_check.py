@@ -121,6 +121,10 @@ PROBLEMS = {
         "recipes.mine.features: expected features of some of the 4 training photos of text, found "
         "none by mine_lite0",
     ),
+    "no recipe": (
+        lambda: change("recipes", to={}),
+        "recipes: expected 1 or more, found none",
+    ),
     "scored sentences of another form": (
         lambda: [
             Path("data/raw/mine/sts.tsv").write_text("x\ty\n"),

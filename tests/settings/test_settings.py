@@ -339,8 +339,6 @@ def test_what_would_find_nothing_is_refused(study):
         study(change)
     with refused("lexicons.given.pairs: nothing is called 'none'", by=SettingsError):
         study(lambda content: [change(content), content["word_vectors"].pop("given")])
-    with refused("recipes: expected 1 or more entries, found {}", by=SettingsError):
-        study(lambda content: content["recipes"].clear())
 
 
 def test_a_row_without_a_paper_and_a_key_that_is_no_name_are_told(study):
