@@ -11,6 +11,7 @@ from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
 from pipeline_lib.contract.problems import warn
+from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.publishing import flush, own_folder
 from pipeline_lib.settings.messages import lines_of
@@ -24,9 +25,6 @@ CONFIG = """[core]
     dir = ../../../.dvc/cache
 """
 """Of DVC: a study is a project of its own, and shares the cache."""
-
-PUBLISHED = "source,table,row,run_by,quoted_from,needs,recipe,language,task,metric,value\n"
-"""Header of a table of published figures: there are none yet of new data."""
 
 
 @click.command(epilog=example("polyview new mine --captions captions.tsv --images photos/", "made"))
@@ -125,7 +123,8 @@ def _write_study(root: Path, folder: Path, params: str) -> None:
     (folder / "checkout").mkdir()  # no link to the root itself: DVC reads nothing below a .dvc
     for name in ("papers.yaml", "pipeline_lib", "stages"):
         (folder / "checkout" / name).symlink_to(f"../../../{name}")
-    (folder / "published.csv").write_text(PUBLISHED, encoding="utf-8")
+    no_figures = ",".join(COLUMNS)  # nobody has printed any of new data
+    (folder / PUBLISHED).write_text(f"{no_figures}\n", encoding="utf-8")
     (folder / ".dvcignore").write_text("__pycache__/\n", encoding="utf-8")
     (folder / ".dvc").mkdir()
     (folder / ".dvc/config").write_text(CONFIG, encoding="utf-8")
