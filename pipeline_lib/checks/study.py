@@ -401,7 +401,9 @@ class _Check:
                         f"split {split!r}. Did you mean {meant!r}?"
                     )
         yield from self._unread_languages()
+        yield from self._unmeasured_languages()
         for name, recipe in self.all.items():
+            yield from self._crops_side_by_side(f"recipes.{name}", recipe)
             yield from self._few_to_validate(f"recipes.{name}", recipe)
             yield from self._photos_read_as_text(f"recipes.{name}", recipe)
         for name, extractor in self.settings.extractors.items():
@@ -431,6 +433,29 @@ class _Check:
                     f"datasets.{name}: nothing uses the {count:,} captions in {language}. Name it "
                     "in captions of pairs, in pools, and in languages of the recipe"
                 )
+
+    def _unmeasured_languages(self) -> Iterator[str]:
+        """Languages that figures are asked for, and that no recipe reads."""
+        read = {language for recipe in self.all.values() for language in recipe.languages}
+        asked = {f"pools.{language}": language for language in self.settings.pools}
+        asked |= {
+            f"evaluations.sts.sets.{name}": chosen.language
+            for name, chosen in self.settings.evaluations.sts.sets.items()
+        }
+        for where, language in asked.items():
+            if language not in read:
+                yield f"{where}: no recipe reads {language}. Name it in languages of the recipe"
+
+    def _crops_side_by_side(self, where: str, recipe: Recipe) -> Iterator[str]:
+        """Outputs of an image that a head takes for one, where another chooses among them."""
+        extractor = self.settings.extractors.get(recipe.features)
+        made = TRANSFORMS[extractor.transform].vectors if extractor else 1
+        if made > 1 and not hasattr(recipe, "image_crops"):
+            yield (
+                f"{where}.image_head: {recipe.image_head} reads the {made} vectors that "
+                f"{recipe.features} keeps of an image as one. Take residual, which has "
+                "image_crops, or another transform"
+            )
 
     def _photos_read_as_text(self, where: str, recipe: Recipe) -> Iterator[str]:
         """Data sets of which a recipe reads captions alone, though an extractor has the photos."""

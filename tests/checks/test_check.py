@@ -508,6 +508,36 @@ WARNINGS = {
         lambda: french(own_study.NAMES[:3]),
         "datasets.mine: nothing uses the 3 captions in fr. Name it in captions of pairs, in pools",
     ),
+    "a pool that nothing ranks": (
+        lambda: change("pools", "fr", to="caption"),
+        "pools.fr: no recipe reads fr. Name it in languages of the recipe",
+    ),
+    "scored sentences that nothing embeds": (
+        lambda: [
+            Path("data/raw/mine/sts.tsv").write_text("1\tun chien\tun chat\n"),
+            change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "fr"}}),
+            change("tokenizers", "fr", to=read_yaml(ROOT / "params.yaml")["tokenizers"]["fr"]),
+        ],
+        "evaluations.sts.sets.a: no recipe reads fr",
+    ),
+    "crops as one vector": (
+        lambda: change(
+            "recipes",
+            "mine",
+            to={
+                key: value
+                for key, value in read_yaml(Path("params.yaml"))["recipes"]["mine"].items()
+                if not key.startswith("image_")
+            }
+            | {
+                "image_head": "mlp",
+                "image_hidden_dims": [],
+                "image_dropout": 0.0,
+                "normalize_features": False,
+            },
+        ),
+        "recipes.mine.image_head: mlp reads the 2 vectors that mine_lite0 keeps of an image as",
+    ),
     "photos that are read as text": (
         more_photos,
         "recipes.mine.more_features: 40 photos of more are read as text alone, though more_lite0 "
