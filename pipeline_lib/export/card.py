@@ -40,9 +40,10 @@ model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it 
 ```
 """,
     "onnx": """`onnx.json` names the graph of each language. The tokens of a sentence are made as
-`preprocessing.json` says: Unicode NFC, then lower case and Moses' punctuation where it asks for
-them, then its tokenizer. Ids are made of them by the table of `vocabulary.json` that names the
-language, and by the numbers in `token_ids` of `onnx.json`:
+`preprocessing.json` says: Unicode NFC, then lower case (İ becomes i, and in Turkish and Azerbaijani
+I becomes ı) and Moses' punctuation where it asks for them, then its tokenizer. Ids are made of them
+by the table of `vocabulary.json` that names the language, and by the numbers in `token_ids` of
+`onnx.json`:
 
 1. The first `max_tokens` tokens are kept.
 2. `words[i]` has the id `first + i` ({first} + i), `pieces[i]` the id `first + len(words) + i`.
