@@ -270,8 +270,8 @@ class _Check:
         self, where: str, recipe: Recipe, extractors: list[str], seen: set[str]
     ) -> Iterator[str]:
         """Photos without features where a recipe that reads text alone needs them, too."""
-        names, without = self.settings.pair_sets(recipe.pairs), f"by {' and '.join(extractors)}"
-        for name in names:
+        without = f"by {' and '.join(extractors)}"
+        for name in self.settings.pair_sets(recipe.pairs):
             if lacking := self.rows[name][VAL] - seen:
                 yield (
                     f"{where}.pairs: expected features of all validation photos, {name} has "
@@ -279,7 +279,7 @@ class _Check:
                     f"captions out by pairs.{name}.validation, or name their extractor in "
                     "more_features"
                 )
-        learnt = set().union(*(self.rows[name][TRAIN] for name in names))
+        learnt = self._learnt(recipe.pairs)
         if learnt and not learnt & seen:
             yield (
                 f"{where}.features: expected features of some of the {len(learnt):,} training "
@@ -365,13 +365,16 @@ class _Check:
     def _photos_learnt(self, recipe: Recipe) -> int:
         """Return how many training photos with features a recipe has (most, of drawn ones)."""
         _, seen = self._seen(recipe)
-        names = self.settings.pair_sets(recipe.pairs)
         data = self.data.get(recipe.dataset)
         if data is None or seen is None:
             return 0
         if data.images is None:
             return data.photos.get(TRAIN, 0)
-        return len(set().union(*(self.rows[name][TRAIN] for name in names)) & seen)
+        return len(self._learnt(recipe.pairs) & seen)
+
+    def _learnt(self, pairs: str) -> set[str]:
+        """Return the ids of the training photos of a pair set and of its ``plus``."""
+        return set().union(*(self.rows[name][TRAIN] for name in self.settings.pair_sets(pairs)))
 
     def memory(self) -> Iterator[str]:
         """Sizes that cannot fit."""

@@ -264,11 +264,7 @@ class Settings(Strict):
             yield from unknown(f"{where}.exclude_images", [recipe.exclude_images], hidden)
             excluded = [recipe.exclude_pairs]
             yield from unknown(f"{where}.exclude_pairs", excluded, [NONE, *self.pairs])
-            if recipe.source_language == recipe.target_language:
-                yield (
-                    f"{where}.target_language: expected another than the source's, found "
-                    f"{recipe.target_language}"
-                )
+            yield from _one_language(where, recipe)
         for name, chosen in self.translations.items():
             yield from unknown(f"translations.{name}.dataset", [chosen.dataset], self._captions)
             if name in self.datasets:
@@ -279,8 +275,7 @@ class Settings(Strict):
                 yield from unknown(f"{where}.model", [str(model)], made)
             target = chosen.target_language
             yield from unknown(f"{where}.target_language", [target], self.tokenizers)
-            if chosen.source_language == target:
-                yield f"{where}.target_language: expected another than the source's, found {target}"
+            yield from _one_language(where, chosen)
             yield from self._translator_problems(where, chosen)
 
     def _translator_problems(self, where: str, chosen: Translation) -> Iterator[str]:
@@ -539,6 +534,13 @@ def load_settings(path: Path = PARAMS) -> Settings:
         _raise(path, readable(error, Settings, ""))
     _raise(path, settings.reference_problems())
     return settings
+
+
+def _one_language(where: str, chosen: AnyTranslator | Translation) -> Iterator[str]:
+    """Yield that something would translate a language into itself."""
+    target = chosen.target_language
+    if chosen.source_language == target:
+        yield f"{where}.target_language: expected another than the source's, found {target}"
 
 
 def modules_of(sections: Iterable[str]) -> set[str]:

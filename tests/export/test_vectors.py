@@ -127,7 +127,7 @@ def test_a_folder_of_which_no_photo_can_be_read_has_no_vectors(embed, tmp_path):
         (tmp_path / f"photos/{number}.jpg").write_bytes(b"x")
     result, output = embed(tmp_path / "photos")
     assert (result.exit_code, output.exists()) == (2, False)
-    assert "found none to read" in result.output
+    assert f"photos: {vectors.NO_PHOTO} to read" in result.output
     assert "0.jpg: expected an image" in result.output
     assert "and 5 more" in result.output
 
