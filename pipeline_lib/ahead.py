@@ -36,13 +36,14 @@ class Ahead:
         due: Says of stages whose inputs are all there which of them DVC would run.
         until: Descriptors of processes; a training ends with the first of them that does.
         seconds: Of a processor that stages were trained ahead.
+        process: The training's, now or last; nobody else may wait for it, who would take its times.
     """
 
     run: Callable[[Request], int]
     due: Callable[[Sequence[str]], Sequence[str]]
     until: Sequence[int]
     seconds: dict[str, float] = field(default_factory=dict)
-    _process: int = 0
+    process: int = 0
     _ended: int | None = None
     _at_work: str = ""
     _known_due: dict[str, bool] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Ahead:
 
     def _let_go(self) -> None:
         with contextlib.suppress(ChildProcessError):
-            _, _, used = os.wait4(self._process, 0)
+            _, _, used = os.wait4(self.process, 0)
             self.seconds[self._at_work] = used.ru_utime + used.ru_stime
         with open(self._answer, "rb") as answer, contextlib.suppress(ValueError):  # none was given
             self._known_due |= json.loads(answer.read() or b"")
@@ -96,14 +97,14 @@ class Ahead:
         self._tried.add(self._at_work)
         self._answer, answer = os.pipe()
         os.set_blocking(self._answer, False)
-        self._process = os.fork()
-        if not self._process:
+        self.process = os.fork()
+        if not self.process:
             try:
                 self._train(unknown, answer)
             finally:  # whatever happens, no second server goes on
                 os._exit(0)
         os.close(answer)
-        self._ended = os.pidfd_open(self._process)
+        self._ended = os.pidfd_open(self.process)
 
     def _may_be_due(self, stage: str) -> bool:
         return stage not in self._tried and self._known_due.get(stage, True)

@@ -7,7 +7,8 @@ when they last ran here.
 
 DVC deletes the outputs of a stage before it runs. So they are kept as hard links, which cost no
 space, and are put back if the stage fails: its metrics stay, and once the cause is mended nothing
-runs that DVC had recorded.
+runs that DVC had recorded. What no stage writes any more goes with the next run: its link would be
+the last one, and hold the space.
 
 All stands in ``.dvc/tmp/polyview``, which git ignores and which it is safe to delete.
 """
@@ -131,6 +132,8 @@ def _plan(run: str, arguments: Sequence[str]) -> tuple[Plan, Needs]:
         known = _read(_PLAN)
         if known.get("run") != run:
             return {}, {}
+        with contextlib.suppress(OSError):
+            _forget_all_but(known["outputs"], _KEPT)
         for outputs in known["stages"].values():
             with contextlib.suppress(OSError):  # one that is just written
                 _keep(outputs)
@@ -144,12 +147,13 @@ def _make_plan(run: str, arguments: Sequence[str]) -> None:
         os.waitpid(child, 0)
         return
     with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
-        plan, needs = _asked_of_dvc(arguments)
-        _write(_PLAN, {"run": run, "stages": plan, "needs": needs})
+        plan, needs, outputs = _asked_of_dvc(arguments)
+        _write(_PLAN, {"run": run, "stages": plan, "needs": needs, "outputs": outputs})
     os._exit(0)
 
 
-def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs]:
+def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs, list[str]]:
+    """Return the plan, what its stages read, and the outputs of all stages that there are."""
     from dvc.cli import parse_args
     from dvc.dvcfile import PROJECT_FILE
     from dvc.repo import Repo
@@ -164,7 +168,8 @@ def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs]:
         plan = {step.addressing: [out.def_path for out in step.outs] for step in steps}
         # Of fewer, networkx draws the order in each process anew: what is written before what?
         told = steps if 2 * len(steps) >= len(graph) else []
-        return plan, {step.addressing: [dep.def_path for dep in step.deps] for step in told}
+        needs = {step.addressing: [dep.def_path for dep in step.deps] for step in told}
+        return plan, needs, [out.def_path for stage in graph for out in stage.outs]
 
 
 def due_stages(stages: Sequence[str]) -> list[str]:
@@ -198,6 +203,20 @@ def _found_due(stages: Sequence[str]) -> list[str]:
 def _keep(outputs: Sequence[str]) -> None:
     for output in filter(os.path.exists, outputs):
         _replace(Path(output), _KEPT / output, os.link)
+
+
+def _forget_all_but(outputs: Sequence[str], folder: Path) -> None:
+    """Remove what is kept in a folder, but for these outputs and what leads to them."""
+    for path in folder.iterdir():
+        name = path.relative_to(_KEPT).as_posix()
+        if name in outputs:
+            continue
+        if any(each.startswith(f"{name}/") for each in outputs):
+            _forget_all_but(outputs, path)
+        elif path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _put_back(outputs: Sequence[str]) -> None:

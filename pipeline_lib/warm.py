@@ -233,9 +233,17 @@ def _answer_until_dead(listening: socket.socket, alive: int) -> None:
                 request = _answer(connection, listening, ahead) if trusted else None
             if request:
                 ahead.go_on(request)
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+        _reap(ahead)
+
+
+def _reap(ahead: Ahead) -> None:
+    """Take leave of the stages that have ended."""
+    options = os.WEXITED | os.WNOHANG
+    with contextlib.suppress(ChildProcessError):
+        while ended := os.waitid(os.P_ALL, 0, options | os.WNOWAIT):
+            if ended.si_pid == ahead.process:  # the next to be heard of, by its descriptor
+                return
+            os.waitpid(ended.si_pid, 0)
 
 
 def _answer(connection: socket.socket, listening: socket.socket, ahead: Ahead) -> dict | None:

@@ -10,6 +10,7 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.device import best_device
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.forks import cores, on_all_cores
@@ -43,8 +44,10 @@ def main(name: str) -> None:
     growing = Growing(name, whole, vectors, settings.selection_seed, score)
     less = runs(chosen, recipe.languages)
     folders = resume_folders(f"growth@{name}", map(growing.identity, less))
-    lines = (number % cores() for number in range(len(less)))
-    found = [*on_all_cores(growing, zip(lines, less, folders, strict=True))]
+    # A GPU serves this process alone: forks cannot go on with it.
+    at_once = cores() if best_device(recipe.precision).type == "cpu" else 1
+    lines = (number % at_once for number in range(len(less)))
+    found = [*on_all_cores(growing, zip(lines, less, folders, strict=True), at_once)]
     history = read_rows(Path(f"metrics/reports/recipes/{name}/training.csv"))
     report = Path(f"metrics/reports/growth/{name}.csv")
     with publish(report) as path:

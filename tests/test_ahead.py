@@ -6,6 +6,7 @@ import select
 import subprocess
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from dvc_project import project_of_stages
@@ -13,6 +14,7 @@ from shell import until
 
 from pipeline_lib.ahead import Ahead
 from pipeline_lib.progress import ready_stages
+from pipeline_lib.warm import _reap
 
 PLAN = {
     "resolve": ["data/resolved"],
@@ -102,6 +104,18 @@ def run_of_dvc():
         finally:  # or a test that fails would wait for the process
             process.kill()
             os.close(alive)
+
+
+def test_the_server_leaves_the_end_of_a_training_to_who_counts_its_seconds():
+    """Either may end first, and both lie there when the server looks."""
+    training, stage = os.posix_spawnp("true", ["true"], {}), os.posix_spawnp("true", ["true"], {})
+    for process in (training, stage):
+        os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    _reap(SimpleNamespace(process=training))
+    assert os.wait4(training, 0)[0] == training
+    _reap(SimpleNamespace(process=training))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(stage, 0)
 
 
 def request(stage, *ready):

@@ -110,6 +110,17 @@ def test_metrics_of_a_fresh_clone_are_kept_too(project, tmp_path):
     assert (tmp_path / "b.json").read_text() == "all"
 
 
+def test_what_no_stage_writes_any_more_is_kept_no_longer(project, tmp_path):
+    project()
+    kept = tmp_path / ".dvc/tmp/polyview/kept"
+    assert {path.name for path in kept.iterdir()} >= {"a.model", "b.model", "b.scores"}
+    graph = tmp_path / "dvc.yaml"
+    graph.write_text(graph.read_text().replace("[a, b]", "[a]"))
+    assert project(asked="a alone")[0] == 0
+    assert {path.name for path in kept.iterdir()} == {"a.json", "a.model", "a.scores"}
+    assert (kept / "a.json").read_text() == "a alone"
+
+
 @pytest.mark.parametrize(
     ("seconds", "line"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from pipeline_lib.checks.data import Data, known_data, raw_folder, world_of
 from pipeline_lib.checks.features import mixed_features
 from pipeline_lib.checks.files import file_problems, is_name, missing_files, named_files
-from pipeline_lib.checks.leaks import leaks
+from pipeline_lib.checks.leaks import builds_upon, leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large, translator_bytes
 from pipeline_lib.checks.photos import photos_in_two_splits
 from pipeline_lib.checks.selections import lender_problems, nothing_left
@@ -409,6 +409,7 @@ class _Check:
             yield from self._crops_side_by_side(f"recipes.{name}", recipe)
             yield from self._few_to_validate(f"recipes.{name}", recipe)
             yield from self._photos_read_as_text(f"recipes.{name}", recipe)
+            yield from self._learnt_by_another(name, recipe)
         for name, extractor in self.settings.extractors.items():
             data = self.data.get(extractor.dataset)
             if data and data.images is not None:
@@ -475,6 +476,21 @@ class _Check:
                     f"text alone, though {' and '.join(having)} has their features. Name it there, "
                     "if the recipe is to see them"
                 )
+
+    def _learnt_by_another(self, name: str, recipe: Recipe) -> Iterator[str]:
+        """Pair sets of the models it builds upon, whose captions its figures take for unseen."""
+        sets = self.settings.evaluations.sts.sets.values()
+        if not {chosen.language for chosen in sets}.intersection(recipe.languages):
+            return
+        own = {*self.settings.pair_sets(recipe.pairs)}
+        for other in builds_upon(self.settings, self.all, name).keys() - {name}:
+            for pairs in self.settings.pair_sets(self.all[other].pairs):
+                if pairs not in own:
+                    yield (
+                        f"recipes.{name}: {other}, on which it builds, has learnt {pairs}, whose "
+                        "captions count as unseen in its sentence similarity: as seen counts what "
+                        f"is in {recipe.pairs}. Read that figure of all pairs, not of the unseen"
+                    )
 
     def _few_to_validate(self, where: str, recipe: Recipe) -> Iterator[str]:
         """A recipe whose validation photos cannot tell what is learnt from chance."""

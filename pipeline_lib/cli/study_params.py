@@ -20,6 +20,7 @@ from pipeline_lib.corpora.selection import select
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.settings.text import Tokenizer
+from pipeline_lib.text.languages import WITHOUT_SPACES, two_letters
 from pipeline_lib.text.latent_semantics import largest_dim
 from pipeline_lib.text.tokenizers import tokenize_captions
 
@@ -27,16 +28,7 @@ _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
 _SELECTION_SEED = 1
 
-_WITHOUT_SPACES = ("bo", "dz", "km", "lo", "my", "th")
-"""Languages without spaces between words, whose words Moses cuts at their vowel signs."""
-
 _LIKE_ENGLISH = {"tokenizer": "moses", "lowercase": True, "normalize": True}
-
-_SHORT_CODES = {
-    "bod": "bo", "cmn": "zh", "dzo": "dz", "jpn": "ja", "khm": "km", "lao": "lo", "mya": "my",
-    "tha": "th", "yue": "zh", "zho": "zh",
-}  # fmt: skip
-"""Languages without spaces between words, by codes of three letters."""
 
 _MIN_COUNT = 2
 """Training photos of a word that decides word vectors: words of fewer are chance."""
@@ -279,8 +271,8 @@ def study_params(root: Path, source: Source, found: Found) -> str:
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
     """Return world's tokenizer of a language, or else one as of English where it can have it."""
-    code = _SHORT_CODES.get(language, language)
-    if code in known or code not in _WITHOUT_SPACES:
+    code = two_letters(language)
+    if code in known or code not in WITHOUT_SPACES:
         return known.get(code, _LIKE_ENGLISH)
     warn(
         f"{language} is written without spaces between words, and there is no tokenizer of it: "

@@ -14,6 +14,7 @@ from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
 from pipeline_lib.evaluation.retrieval.ranking import Scores
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings, Labelled
+from pipeline_lib.settings.architecture import is_turned
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.training_text import training_sentences
@@ -47,6 +48,16 @@ class Evaluated:
     def scores(self) -> Scores:
         """The recipe's similarity of all pairs of some vectors and some others."""
         return SCORES[self.recipe.similarity]
+
+    def sentence_scores(self, source: str, target: str) -> Scores:
+        """Return the scores of all pairs of some sentences of one language and some of another.
+
+        They are compared the way round in which they were in training, if that compares any.
+        """
+        learnt = self.recipe.compares_sentences
+        if not (learnt and is_turned(self.recipe.similarity, source, target)):
+            return self.scores
+        return lambda queries, candidates: np.ascontiguousarray(self.scores(candidates, queries).T)
 
     @property
     def bootstrap(self) -> dict[str, float]:

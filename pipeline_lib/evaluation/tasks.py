@@ -81,7 +81,7 @@ def sentence_retrieval_report(run: Evaluated) -> Report:
     def score(vectors: Embeddings, protocol: str) -> Report:
         asked = captions[rows[protocol]]
         found = sentence_ranks(
-            asked, vectors.captions_of(asked["caption_id"]), protocol, run.scores
+            asked, vectors.captions_of(asked["caption_id"]), protocol, run.sentence_scores
         )
         return {
             "-".join(pair): sentence_scores(ranks, **run.bootstrap) for pair, ranks in found.items()

@@ -86,7 +86,7 @@ class JointSpace(PreciseModule):
         vectors = torch.empty(len(token_ids), self.architecture.embed_dim, dtype=self.dtype)
         numbers = batch_size * self.architecture.text_width
         with arithmetic(self.architecture.precision), cores_for(numbers):
-            for rows in lengths.argsort(stable=True).split(batch_size):
+            for rows in lengths.argsort(stable=True).split(batch_size) if len(lengths) else ():
                 longest = int(lengths[rows].max())
                 ids = token_ids[rows, :longest].to(self.device)
                 vectors[rows] = self.sentence_vectors(ids, lengths[rows], language).cpu()

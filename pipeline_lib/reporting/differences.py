@@ -166,12 +166,17 @@ class Measured:
         return SeedNoise(sum(each * sd2 for each, sd2 in several) / degrees, 0.0, int(degrees))
 
     def _first(self, names: Set[str]) -> list[str]:
-        """Return the recipes that start from no other one of these.
+        """Return the recipes that start from no other one of these, nor from the same as another.
 
         One that does has its seeds: what they deviate by would count again.
         """
         initial = {name: recipe.initial for name, recipe in self.recipes.items()}
-        return sorted(name for name in names if initial.get(name) not in names)
+        found: dict[str, str] = {}
+        for name in sorted(names):
+            start = initial.get(name, NONE)
+            if start not in names:
+                found.setdefault(name if start == NONE else start, name)
+        return sorted(found.values())
 
 
 def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:

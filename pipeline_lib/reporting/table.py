@@ -43,17 +43,17 @@ def mean_cell(mean: float, deviation: float, form: str = ".1f") -> str:
 def markdown_table(table: Table) -> str:
     """Return the table as Markdown under its title; what stands out is bold."""
     numbers = len(table.header) - table.labels
-    lines = [table.header, ["---"] * table.labels + ["---:"] * numbers]
-    lines += _marked(table, lambda cell: cell.replace("|", "\\|"), "**{}**")
+    lines = [[*map(_markdown, table.header)], ["---"] * table.labels + ["---:"] * numbers]
+    lines += _marked(table, _markdown, "**{}**")
     rows = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"**{table.title}**\n\n{rows}"
+    return f"**{_in_one_line(table.title)}**\n\n{rows}"
 
 
 def latex_table(table: Table) -> str:
     """Return the table as LaTeX, for the package booktabs; what stands out is bold."""
     columns = "l" * table.labels + "r" * (len(table.header) - table.labels)
     rows = _marked(table, _latex, r"\textbf{{{}}}")
-    lines = [f"% {table.title}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines = [f"% {_in_one_line(table.title)}", rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
     lines += [_latex_line(map(_latex, table.header)), r"\midrule", *map(_latex_line, rows)]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
@@ -67,6 +67,15 @@ _LATEX = str.maketrans({
     "→": r"$\rightarrow$", "±": r"$\pm$", "–": "--", "−": "$-$", "β": r"$\beta$",
     "≤": r"$\leq$", "≥": r"$\geq$", "<": "$<$", ">": "$>$", "\N{NO-BREAK SPACE}": "~",
 })  # fmt: skip
+
+
+def _in_one_line(title: str) -> str:
+    """Return a title, which may be a question with paragraphs of its own, without line breaks."""
+    return " ".join(title.split())
+
+
+def _markdown(cell: str) -> str:
+    return cell.replace("|", "\\|")
 
 
 def _marked(table: Table, escape: Callable[[str], str], strong: str) -> Iterator[list[str]]:

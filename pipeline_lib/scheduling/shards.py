@@ -216,15 +216,20 @@ class _Run:
 
     def _hand_out(self, worker: str) -> None:
         held = self._held.setdefault(worker, [])
-        most = 1 if self._one_at_a_time else IN_FLIGHT
-        while len(held) < most and (shard := self._next(held)):
+        while len(held) < self._most(held) and (shard := self._next(held)):
             held.append(shard.index)
             self._holders.setdefault(shard.index, set()).add(worker)
             self._pool.submit(worker, shard)
 
+    def _most(self, held: list[int]) -> int:
+        """Return how many shards a worker may have that has these; one that was lost, alone."""
+        alone = self._one_at_a_time or any(map(self._losses.__getitem__, held))
+        return 1 if alone else IN_FLIGHT
+
     def _next(self, held: list[int]) -> Shard | None:
         if self._waiting:
-            return self._waiting.popleft()
+            lost_before = self._losses[self._waiting[0].index]
+            return None if held and lost_before else self._waiting.popleft()
         if held or self._one_at_a_time:
             return None
         alone = (index for index, holders in self._holders.items() if len(holders) == 1)
@@ -247,9 +252,10 @@ class _Run:
 
     def _lose(self, event: Gone) -> None:
         held = [index for index in self._held.pop(event.worker, []) if index in self._left]
-        self._losses.update(held[:1])  # the others were not yet begun
-        if held and self._losses[held[0]] == MOST_LOSSES:
-            raise ContractError(_lost(self._left[held[0]], event.reason))
+        self._losses.update(held)  # which one it was shows once each is with a worker alone
+        for index in held:
+            if self._losses[index] == MOST_LOSSES:
+                raise ContractError(_lost(self._left[index], event.reason))
         for index in reversed(held):
             self._holders[index].remove(event.worker)
             if not self._holders[index]:

@@ -56,6 +56,7 @@ class Mixed(Strict):
     """
 
     learns_lexicon: ClassVar[bool] = True
+    compares_sentences: ClassVar[bool] = False
 
     lexicon_protocol: Literal["paper", "clean"]
     alignment_every_updates: Count | Literal["never"]

@@ -63,6 +63,9 @@ class Recipe(Architecture):
     reads_text_alone: ClassVar[bool] = False
     """Whether the objective learns from captions of photos that have no features, too."""
 
+    compares_sentences: ClassVar[bool] = True
+    """Whether the objective scores sentences of two languages by ``similarity``."""
+
     batch_of: ClassVar[str] = "captions"
     """What ``batch_size`` counts, but for tuples of captions: ``captions`` or ``photos``."""
 

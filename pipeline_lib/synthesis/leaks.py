@@ -1,7 +1,8 @@
 """No leaks: what a study trains or translates never saw captions of images it is evaluated on.
 
 Data sets share photos: most test photos of Flickr8k are training photos of Multi30k. An image id
-names the photo itself, whatever data set it is from, so that ids can be compared.
+of a published data set names the photo itself, so that ids can be compared. Those of the reader
+``table`` name a photo of that table: two tables of the same photos are not seen to share any.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

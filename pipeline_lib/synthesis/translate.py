@@ -1,5 +1,6 @@
 """Captions of one language into another, beside the originals, in batches that survive a kill."""
 
+import hashlib
 import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,18 +50,28 @@ def translate_sentences(
         engine: Of these settings. Workers elsewhere build their own.
         settings: What the engine is built from.
         sentences: Short ones first, which makes even chunks.
-        resume: Folder of unfinished work, of these sentences and this engine.
+        resume: Folder of unfinished work, of these sentences and this engine. Chunks that another
+            kind of machine has left there are not used: its last bits may decide a beam.
         label: Of the progress bar.
 
     Returns:
         The best translation of each sentence.
     """
     engine.check(sentences)
-    shards, store = in_shards(sentences, CHUNK), FileStore(resume)
+    shards = in_shards(sentences, CHUNK)
     with open_pool(_Load(engine, settings)) as pool:
+        store = FileStore(resume / _machine(pool.description))
         raise_problems(label, run_shards(shards, pool, store, unit="sentences", label=label))
     results = (json.loads(store.read(shard.index)) for shard in shards)
     return [Hypothesis(**each) for result in results for each in result]
+
+
+def _machine(description: Mapping[str, object]) -> str:
+    """Return a name of all that decides last bits, but for the code, which has named the resume."""
+    text = json.dumps(
+        {key: description[key] for key in description.keys() - {"code"}}, sort_keys=True
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 class TranslationWorker:

@@ -10,14 +10,19 @@ from pipeline_lib.evaluation.machine_translation.quality import translation_qual
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.translator import Hypothesis, Translator
 from pipeline_lib.scheduling.each import Each
-
-_BLEU_TOKENIZERS = {"zh": "zh", "ja": "char"}
-"""Languages without spaces between words; the others are tokenised by mteval's rules (13a)."""
+from pipeline_lib.text.languages import WITHOUT_SPACES, two_letters
 
 
 def bleu_tokenizer(language: str) -> str:
-    """Return sacrebleu's name of the tokenizer for raw text of a language."""
-    return _BLEU_TOKENIZERS.get(language, "13a")
+    """Return sacrebleu's name of the tokenizer for raw text of a language.
+
+    Words are those of mteval (13a). Where no spaces stand between them these would be sentences,
+    of which few are right: such a language is measured by its characters.
+    """
+    code = two_letters(language)
+    if code == "zh":
+        return "zh"
+    return "char" if code in WITHOUT_SPACES else "13a"
 
 
 def greedy_bleu(translator: Translator, pairs: pd.DataFrame) -> float:

@@ -15,9 +15,10 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.forks import on_all_cores
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import Tokenizer
+from pipeline_lib.text.languages import two_letters
 from pipeline_lib.text.moses import moses_tokenizer, punctuation_normalizer
 
-_WITH_DOTLESS_I = {"tr", "tur", "az", "aze"}
+_WITH_DOTLESS_I = {"tr", "az"}
 
 Tokenize = Callable[[str], list[str]]
 
@@ -138,7 +139,7 @@ def _lower_case(language: str) -> Callable[[str], str]:
     def with_two_i(text: str) -> str:
         return lower(text.replace("I", "ı"))
 
-    return with_two_i if language in _WITH_DOTLESS_I else lower
+    return with_two_i if two_letters(language) in _WITH_DOTLESS_I else lower
 
 
 def _to_nfc(text: str) -> str:

@@ -38,6 +38,38 @@ class Stream:
         return [torch.from_numpy(batches[n]) for n in random.permutation(len(batches))]
 
 
+class ByImage:
+    """The captions of one language, found by their image without a look at the others.
+
+    Attributes:
+        count: Captions of each image ``[images]``.
+    """
+
+    def __init__(self, image_index: np.ndarray, images: int) -> None:
+        """Order captions by their image.
+
+        Args:
+            image_index: Image of each caption ``int64 [captions]``.
+            images: There are so many; some may have no caption.
+        """
+        self.count = np.bincount(image_index, minlength=images)
+        self._order = np.argsort(image_index, kind="stable")
+        self._first = np.cumsum(self.count) - self.count
+
+    def one_of_each(self, images: np.ndarray, random: np.random.Generator) -> np.ndarray:
+        """Return a caption of each image, any of its own with equal chance ``[images]``."""
+        number = (random.random(len(images)) * self.count[images]).astype(np.int64)
+        return self._order[self._first[images] + number]
+
+    def all_of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return all captions of some images, ascending, and the place of each one's image."""
+        count = self.count[images]
+        within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
+        captions = self._order[np.repeat(self._first[images], count) + within]
+        ascending = np.argsort(captions)
+        return captions[ascending], np.repeat(np.arange(len(images)), count)[ascending]
+
+
 def sentence_pairs(a: Sentences, b: Sentences) -> np.ndarray:
     """Return all pairs of captions of the same image, one from each side (§2 of Kádár et al. 2019).
 

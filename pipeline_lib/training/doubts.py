@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
-from pipeline_lib.contract.reports import RECALL_SUM
+from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training.examples import Examples
@@ -18,18 +19,18 @@ _COLLAPSED = 0.99
 def doubts(history: History, recipe: Recipe, training: Examples, validation: Examples) -> list[str]:
     """Return what is doubtful in a training that ended, as sentences; empty if nothing is."""
     return [
-        *_chance(history, validation),
+        *_chance(history, recipe, validation),
         *_collapse(history, recipe, training),
         *_absent(history, recipe),
     ]
 
 
-def _chance(history: History, validation: Examples) -> Iterator[str]:
+def _chance(history: History, recipe: Recipe, validation: Examples) -> Iterator[str]:
     chance, deviation = chance_recall_sums(
         (len(np.unique(sentences.image_index.cpu().numpy())), len(sentences))
         for sentences in validation.sentences.values()
     )
-    best = max(row[RECALL_SUM] for row in history)
+    kept = best_validation(pd.DataFrame(history), recipe.select_by)[RECALL_SUM]
     bound = chance + CHANCE_DEVIATIONS * deviation
     highest = PERFECT_RECALL_SUM * len(validation.sentences)
     if bound >= highest:
@@ -37,11 +38,11 @@ def _chance(history: History, validation: Examples) -> Iterator[str]:
             f"the validation photos are too few to tell what was learnt from chance, which gives "
             f"{chance:.1f} ± {deviation:.1f} of {highest:.0f}. Give more photos the split val"
         )
-    elif best <= bound:
+    elif kept <= bound:
         yield (
-            f"the best sum of recalls on the validation captions is {best:.1f}, where chance gives "
-            f"{chance:.1f} ± {deviation:.1f}: nothing was learnt. Lower learning_rate, train "
-            "longer, or look at the captions"
+            f"the best weights' sum of recalls on the validation captions is {kept:.1f}, where "
+            f"chance gives {chance:.1f} ± {deviation:.1f}: nothing was learnt. Lower "
+            "learning_rate, train longer, or look at the captions"
         )
 
 

@@ -127,6 +127,7 @@ class Growing:
     def _history(self, material: Material, run: Run, folder: Path, line: int) -> pd.DataFrame:
         (folder / _TRAINING).mkdir(exist_ok=True)
         learner, train, val = material.start(run.seed)
+        learner = learner.to_best_device()
         learnt = f"{run.share:.1%} of the photos, {' '.join(run.languages)}, seed {run.seed}"
         course = fit(
             learner,

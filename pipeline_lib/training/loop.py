@@ -197,7 +197,10 @@ class _Run:
                 losses[column].append(loss)
             bar.update()
         means = {column: _mean(values, column) for column, values in sorted(losses.items())}
-        row = {"update": stop, "epoch": round(self.pace.epoch(stop), 3)}
+        _check_finite(self.tuned)
+        epoch = self.pace.epoch(stop)
+        # That of pre-training alone is 0 (contract.reports.best_validation).
+        row = {"update": stop, "epoch": round(epoch, 3) or epoch}
         self.progress.history.append(row | means)
 
     def _update(self) -> dict[str, Tensor]:
@@ -248,9 +251,20 @@ class _Run:
 
 def _mean(losses: list[Tensor], column: str) -> float:
     mean = float(ranks.total(torch.stack(losses).mean()))
-    if not np.isfinite(mean) and ranks.is_first():  # once for all: the others end with it
-        raise FloatingPointError(
-            f"{column} is {mean}: lower learning_rate, lower or set clip_norm, and train in f32 "
-            "where precision is bf16"
-        )
+    if not np.isfinite(mean):
+        _give_up(f"{column} is {mean}")
     return round(mean, 6)
+
+
+def _check_finite(weights: list[Tensor]) -> None:
+    """Raise if the last update broke a weight: its own loss was of before."""
+    if not all(bool(weight.isfinite().all()) for weight in weights):
+        _give_up("a weight is no number or infinite")
+
+
+def _give_up(found: str) -> None:
+    if ranks.is_first():  # once for all: the others end with it
+        raise FloatingPointError(
+            f"{found}: lower learning_rate, lower or set clip_norm, and train in f32 where "
+            "precision is bf16"
+        )

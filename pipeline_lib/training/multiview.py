@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
-from pipeline_lib.training.batches import Stream
+from pipeline_lib.training.batches import ByImage, Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.tasks import (
@@ -65,20 +65,13 @@ class Captions:
         padded = [F.pad(s.token_ids, (0, longest - s.token_ids.shape[1])) for s in sets]
         index = torch.cat([s.image_index for s in sets])
         self.sentences = Sentences(torch.cat(padded), torch.cat([s.lengths for s in sets]), index)
-        self.count = np.bincount(index.cpu().numpy(), minlength=photos)
-        self._order = np.argsort(index.cpu().numpy(), kind="stable")
-        self._first = np.cumsum(self.count) - self.count
-
-    def draw(self, photos: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Return a caption of each photo, any of its own with equal chance ``[photos]``."""
-        number = (random.random(len(photos)) * self.count[photos]).astype(np.int64)
-        return self._order[self._first[photos] + number]
+        self.by_photo = ByImage(index.cpu().numpy(), photos)
 
 
 def _task(learner: Learner, examples: Examples, seed: int) -> Task:
     recipe, seen = learner.recipe, len(examples.features)
     captions = captions_by_language(examples)
-    described = np.flatnonzero(sum(each.count for each in captions.values()))
+    described = np.flatnonzero(sum(each.by_photo.count for each in captions.values()))
     photos, text = described[described < seen], described[described >= seen]
     beside = min(recipe.text_photos, len(text))
 
@@ -90,7 +83,8 @@ def _task(learner: Learner, examples: Examples, seed: int) -> Task:
         found: Terms = {}
         for a, b in combinations(views, 2):
             weight = 1.0 if a == IMAGE else recipe.caption_caption_weight
-            add(found, _contrast(learner, model, views[a], views[b]), weight)
+            if weight:
+                add(found, _contrast(learner, model, views[a], views[b]), weight)
         return found
 
     stream = Stream(len(photos), recipe.batch_size, (seed, 0))
@@ -117,12 +111,12 @@ def _views(
     there = np.flatnonzero(photos < len(examples.features))
     seen = torch.from_numpy(photos[there]).to(examples.features.device)
     yield IMAGE, _view(there, photos, embed_images(model, examples.features, seen))
-    present = {k: np.flatnonzero(each.count[photos]) for k, each in captions.items()}
+    present = {k: np.flatnonzero(each.by_photo.count[photos]) for k, each in captions.items()}
     present = {language: places for language, places in present.items() if len(places)}
     sentences = {
         language: select_rows(
             captions[language].sentences,
-            torch.from_numpy(captions[language].draw(photos[places], random)),
+            torch.from_numpy(captions[language].by_photo.one_of_each(photos[places], random)),
         )
         for language, places in present.items()
     }

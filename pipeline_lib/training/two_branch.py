@@ -1,7 +1,7 @@
 """The two-branch network's objective and MULE's parts of it (Eq. 1-4 of Kim et al. 2020)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
@@ -21,7 +21,7 @@ from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training import ranks
-from pipeline_lib.training.batches import Stream
+from pipeline_lib.training.batches import ByImage, Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import History
@@ -81,7 +81,9 @@ def two_branch(learner: Learner, examples: Examples, seed: int) -> Objective:
     return Objective([*tasks, *pretraining], choose, per_epoch, updates_before=before)
 
 
-def choose_captions(sentences: Sentences, images: Tensor, captions_per_image: int) -> Chosen | None:
+def choose_captions(
+    sentences: Sentences, by_image: ByImage, images: Tensor, captions_per_image: int
+) -> Chosen | None:
     """Draw captions of these images at random, by torch's generator.
 
     An image with fewer captions gives all it has; one with none is left out.
@@ -89,17 +91,13 @@ def choose_captions(sentences: Sentences, images: Tensor, captions_per_image: in
     Returns:
         The captions, or None if no image has one.
     """
-    index = sentences.image_index.cpu()
-    position = torch.full((int(max(index.max(), images.max())) + 1,), -1)
-    position[images] = torch.arange(len(images))
-    rows = torch.nonzero(position[index] >= 0)[:, 0]
+    rows, image = map(torch.from_numpy, by_image.all_of(images.numpy()))
     if not len(rows):
         return None
-    rows = rows[torch.randperm(len(rows))]
-    order = position[index[rows]].argsort(stable=True)
-    rows, image = rows[order], position[index[rows[order]]]
-    first = torch.searchsorted(image, image)
-    keep = torch.arange(len(rows)) - first < captions_per_image
+    shuffled = torch.randperm(len(rows))
+    order = shuffled[image[shuffled].argsort(stable=True)]
+    rows, image = rows[order], image[order]
+    keep = torch.arange(len(rows)) - torch.searchsorted(image, image) < captions_per_image
     token_ids, lengths = select_rows(sentences, rows[keep])
     return Chosen(token_ids, lengths, image[keep].to(token_ids.device))
 
@@ -127,10 +125,12 @@ def _task(
             for language, item in chosen.items()
         ) / len(chosen)
         sides = {language: (vectors[language], item.image) for language, item in chosen.items()}
-        total = total + recipe.sentence_neighbourhood_weight * _neighbourhood(sides, recipe)
+        if recipe.sentence_neighbourhood_weight:
+            total = total + recipe.sentence_neighbourhood_weight * _neighbourhood(sides, recipe)
         if recipe.word_neighbourhood_weight or recipe.classifier_weight:
             averages = _averages(model, chosen)
-            total = total + recipe.word_neighbourhood_weight * _neighbourhood(averages, recipe)
+            if recipe.word_neighbourhood_weight:
+                total = total + recipe.word_neighbourhood_weight * _neighbourhood(averages, recipe)
             if recipe.classifier_weight:
                 classified = _classification(learner.layers[CLASSIFIER], averages, recipe)
                 total = total + recipe.classifier_weight * classified
@@ -172,23 +172,30 @@ def _updates_per_epoch(examples: Examples, set_name: str, recipe: TwoBranch) -> 
     return max(1, most // recipe.batch_size)
 
 
-def _languages_and_images(examples: Examples, set_name: str) -> tuple[dict[str, Sentences], Tensor]:
+def _languages_and_images(
+    examples: Examples, set_name: str
+) -> tuple[dict[str, tuple[Sentences, ByImage]], Tensor]:
     # Captions are drawn on the CPU: a GPU would have to be waited for in each update.
-    by_language = {
-        language: replace(sentences, image_index=sentences.image_index.cpu())
+    captions = {
+        language: (sentences, sentences.image_index.cpu())
         for (name, language), sentences in examples.sentences.items()
         if name == set_name
     }
-    images = torch.cat([s.image_index for s in by_language.values()]).unique()
+    images = torch.cat([index for _, index in captions.values()]).unique()
+    count = 1 + int(images.max())
+    by_language = {
+        language: (sentences, ByImage(index.numpy(), count))
+        for language, (sentences, index) in captions.items()
+    }
     return by_language, images
 
 
 def _choose_all(
-    by_language: Mapping[str, Sentences], images: Tensor, recipe: TwoBranch
+    by_language: Mapping[str, tuple[Sentences, ByImage]], images: Tensor, recipe: TwoBranch
 ) -> dict[str, Chosen]:
     drawn = {
-        language: choose_captions(sentences, images, recipe.captions_per_image)
-        for language, sentences in by_language.items()
+        language: choose_captions(*captions, images, recipe.captions_per_image)
+        for language, captions in by_language.items()
     }
     return {language: item for language, item in drawn.items() if item is not None}
 

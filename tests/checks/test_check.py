@@ -520,6 +520,18 @@ WARNINGS = {
         ],
         "evaluations.sts.sets.a: no recipe reads fr",
     ),
+    "captions that another model has learnt": (
+        lambda: [
+            change("pairs", "more", to=read_yaml(Path("params.yaml"))["pairs"]["mine"]),
+            change("recipes", "other", to=read_yaml(Path("params.yaml"))["recipes"]["mine"]),
+            change("recipes", "other", "pairs", to="more"),
+            change("recipes", "mine", "initial", to="other"),
+            change("recipes", "mine", "word_vectors", to="random"),
+            Path("data/raw/mine/sts.tsv").write_text("1\ta dog\ta cat\n"),
+            change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}}),
+        ],
+        "recipes.mine: other, on which it builds, has learnt more, whose captions count as unseen",
+    ),
     "crops as one vector": (
         lambda: change(
             "recipes",

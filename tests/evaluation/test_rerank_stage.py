@@ -72,10 +72,13 @@ def rows(*images):
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "order"])
-def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
+@pytest.mark.parametrize("source", ["en", "de"])
+def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity, source):
+    """Of two sentences the one of the language that comes first lies above, as in training."""
     made, lists, features = model(similarity=similarity), nbest([2, 1, 3]), tiny.features()
+    target = "de" if source == "en" else "en"
     found = list_similarities(
-        lists, rows(4, 0, 4), made, ("en", "de"), features, ["image", "sentence"]
+        lists, rows(4, 0, 4), made, (source, target), features, ["image", "sentence"]
     )
 
     def embed(tokens, language):
@@ -84,10 +87,11 @@ def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity):
 
     for row, (number, text) in enumerate(zip(lists.sentence, lists.text, strict=True)):
         image = (4, 0, 4)[number]
-        translation = embed(text.split(), "de")
-        source = embed([f"en{image}", "in"], "en")
+        translation = embed(text.split(), target)
+        original = embed([f"en{image}", "in"], source)
         photo = made.embed_features(torch.from_numpy(features.vectors[image][None]))
-        expected = [made.scores(photo, translation).item(), made.scores(source, translation).item()]
+        above, below = (original, translation) if source == "de" else (translation, original)
+        expected = [made.scores(photo, translation).item(), made.scores(above, below).item()]
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -287,6 +288,28 @@ def test_exact_translations_need_sources_and_protocols_stand_apart():
     assert found["exact"]["en-de"]["r1"] == 100
     made.captions.loc[german, "annotation"] = "machine"  # nobody's sentence
     assert "reason" in TASKS["sentence_retrieval"](made)
+
+
+@pytest.mark.parametrize("similarity", ["order", "squared_order"])
+def test_sentences_are_compared_the_way_round_that_was_learnt(similarity):
+    """German is the side that lies above, whoever asks: the other way round few find their own."""
+    made = run(objective="joint", similarity=similarity, beta=0.5)
+    own, images = made.embeddings[1], len(made.embeddings[1].images)
+    below = np.random.default_rng(3).random((images, 40)).astype(np.float32)
+    row = made.captions["image_id"].map({image: n for n, image in enumerate(own.image_ids)})
+    german = (made.captions["language"] == "de").to_numpy()
+    above = below.copy()
+    above[:, 20:] += np.linspace(0, 2, images, dtype=np.float32)[:, None]
+    vectors = np.where(german[:, None], above[row], below[row])
+    made = replace(made, embeddings={1: replace(own, captions=vectors)})
+    found = TASKS["sentence_retrieval"](made)["per_seed"]["1"]["first"]
+    assert [found[pair]["r1"] for pair in ("de-en", "en-de")] == [100, 100]
+    turned = replace(made, captions=made.captions.assign(language=np.where(german, "en", "de")))
+    other = TASKS["sentence_retrieval"](turned)["per_seed"]["1"]["first"]
+    assert min(other[pair]["r1"] for pair in ("de-en", "en-de")) < 50
+    mixed = run(similarity=similarity)  # which compares no sentences: the query is the side above
+    assert mixed.sentence_scores("en", "de") is mixed.sentence_scores("de", "en") is not None
+    assert made.sentence_scores("de", "en") == made.scores
 
 
 def test_similarity_is_of_the_sentences_of_a_pair_and_overlap_of_training_captions():

@@ -1,4 +1,5 @@
 import json
+from functools import partial
 
 import pytest
 import tiny
@@ -140,9 +141,10 @@ def test_an_order_embedding_has_no_negative_coordinate():
         torch.testing.assert_close(vectors[1].norm(dim=1), torch.ones(3))
 
 
+@pytest.mark.parametrize("recipe", [tiny.recipe, partial(tiny.polyview, image_crops=1)])
 @pytest.mark.parametrize("side", ["image", "sentence"])
-def test_dropout_acts_on_its_side_and_in_training_only(side):
-    made = model(**{f"{side}_dropout": 0.5})
+def test_dropout_acts_on_its_side_and_in_training_only(recipe, side):
+    made = tiny.space(recipe(**{f"{side}_dropout": 0.5}), seed=3)
     features = torch.randn(5, 10)
 
     def twice():
@@ -153,6 +155,27 @@ def test_dropout_acts_on_its_side_and_in_training_only(side):
     assert twice() == {"image": True, "sentence": True}
     made.train()
     assert twice() == {"image": True, "sentence": True} | {side: False}
+
+
+@pytest.mark.parametrize("side", ["image", "sentence"])
+def test_our_own_encoders_drop_out_before_both_of_their_maps(side):
+    """Photos before the network and in it; sentences from their mean and their maximum."""
+
+    def zeros(**changes):
+        made = tiny.space(tiny.polyview(image_crops=1, **changes), seed=3).train()
+        images, sentences = made.image_encoder, made.sentence_encoder
+        maps = [images.linear, images.correction], [sentences.of_mean, sentences.of_maximum]
+        found = []
+        for layer in maps[side == "sentence"]:
+            layer.register_forward_hook(lambda _, inputs, __: found.append(inputs[0] == 0))
+        for _ in range(20):
+            made.image_vectors(torch.rand(5, 10))
+            made.sentence_vectors(IDS, LENGTHS, "en")
+        return [torch.cat(found[place::2]).double().mean().item() for place in (0, 1)]
+
+    torch.manual_seed(0)
+    for none, half in zip(zeros(), zeros(**{f"{side}_dropout": 0.5}), strict=True):
+        assert half - none > 0.3 * (1 - none)
 
 
 def test_calixto_starts_from_small_normal_matrices_and_orthogonal_recurrent_ones():

@@ -129,6 +129,9 @@ def test_seeds_that_go_on_from_others_count_once_in_the_pooled_deviation():
     assert more.pooled == apart.pooled
     assert noise_of_sums(more) == noise_of_sums(apart)
     assert noise_of_sums(study({**rows, "c": rows["a"]})).degrees == 6
+    # Two that go on from the same row, which itself was tested on other photos.
+    twins = study({**rows, "c": random_hits(3, 3)}, {"a": "elsewhere", "b": "elsewhere"})
+    assert noise_of_sums(twins).degrees == 4
 
 
 def test_seeds_of_a_figure_are_pooled_over_rows_tested_alike():

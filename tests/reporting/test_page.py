@@ -4,6 +4,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from itertools import combinations
@@ -124,6 +125,8 @@ def test_captions_stand_in_the_page_as_text(page, html):
     assert TEXT.split(" |")[0] not in html
     assert TEXT in "".join(page.text)
     assert any(TEXT in words for words in page.attributes("alt"))
+    assert len(re.findall('<(?:blockquote|span) lang="[a-z]+" dir="auto">', html)) > 1
+    assert not re.findall('<(?:blockquote|span) lang="[a-z]+">', html)
 
 
 def test_equal_inputs_give_equal_bytes(study, tmp_path, monkeypatch):
@@ -433,6 +436,14 @@ def test_latex_escapes_and_has_as_many_columns_as_the_table():
     assert lines[3] == r"a\_b & n \\"
     assert lines[6] == r"$\beta$ \& γ & \textbf{2 $\pm$ 1} \\"
     assert lines[-1] == r"\end{tabular}"
+
+
+def test_a_question_with_paragraphs_is_one_line_above_its_table():
+    question = replace(TABLE, title="Does it help?\n\nAnd how much?\n", header=["a|b", "n"])
+    assert latex_table(question).startswith("% Does it help? And how much?\n\\begin{tabular}")
+    lines = markdown_table(question).splitlines()
+    assert lines[0] == "**Does it help? And how much?**"
+    assert lines[2] == r"| a\|b | n |"
 
 
 def retrieval_rows(study):

@@ -203,6 +203,27 @@ def test_a_shard_that_ends_every_worker_ends_the_run():
     assert len([index for _, index in pool.given if index == 0]) == MOST_LOSSES
 
 
+def test_the_shard_that_ends_workers_while_they_read_it_is_the_one_that_is_named():
+    fresh = iter(range(100))
+
+    def the_second_one_kills(pool):
+        for name, had in pool.had.items():
+            if any(shard.index == 1 for shard in had):
+                return pool.end(name)
+        for name, had in pool.had.items():
+            if had:
+                return pool.finish(name)
+        name = f"new {next(fresh)}"
+        pool.had[name] = deque()
+        return Ready(name)
+
+    store, pool = Memory(), Acted(["a"], the_second_one_kills)
+    with pytest.raises(ContractError, match=r"shard 1 \(word 4 to word 7\).*4 workers"):
+        run(in_shards(WORDS, 4), pool, store)
+    assert 0 in store.results  # which had been lost with it
+    assert len([index for _, index in pool.given if index == 1]) == MOST_LOSSES
+
+
 def test_an_idle_worker_does_what_a_slow_one_holds(expected):
     def only_b_works(pool):
         return pool.finish("b")  # fails when it has nothing while "a" holds on

@@ -12,6 +12,7 @@ import pytest
 from lone_stage import run_stage
 from pydantic import TypeAdapter
 from refusals import refused
+from sacrebleu.metrics import BLEU
 from tiny_translation import recipe, toy_pairs, toy_subwords
 
 from pipeline_lib.contract.problems import ContractError
@@ -48,7 +49,7 @@ from pipeline_lib.synthesis.translate import (
     translate_sentences,
     translated_captions,
 )
-from pipeline_lib.synthesis.validation import greedy_bleu, measure, nbest_lists
+from pipeline_lib.synthesis.validation import bleu_tokenizer, greedy_bleu, measure, nbest_lists
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import SPECIALS
 from stages import evaluate_translator
@@ -198,11 +199,32 @@ def test_an_interrupted_translation_does_no_chunk_twice(tmp_path, monkeypatch):
     assert [text for chunk in first[:2] + second for text in chunk] == sentences
 
 
+def test_chunks_of_another_kind_of_machine_are_not_mixed_with_those_of_this_one(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(translate_module, "CHUNK", 3)
+    sentences = distinct_sentences(captions())
+    expected = translate_sentences(shouting([]), settings(), sentences, tmp_path / "whole", "toy")
+    with pytest.raises(KeyboardInterrupt):
+        translate_sentences(shouting([], fail_at=3), settings(), sentences, tmp_path / "cut", "toy")
+    here = computation()
+    other = {**here, "device": "another"}
+    monkeypatch.setattr(translate_module, "computation", lambda: other)
+    anew = []
+    found = translate_sentences(shouting(anew), settings(), sentences, tmp_path / "cut", "toy")
+    assert found == expected
+    assert [text for chunk in anew for text in chunk] == sentences
+    monkeypatch.setattr(translate_module, "computation", lambda: {**here, "code": "of today"})
+    more = []  # the stage's own code names the folder already: another module's change costs none
+    translate_sentences(shouting(more), settings(), sentences, tmp_path / "cut", "toy")
+    assert [text for chunk in more for text in chunk] == sentences[6:]
+
+
 def test_damaged_translations_are_made_anew(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(translate_module, "CHUNK", 3)
     sentences = distinct_sentences(captions())
     expected = translate_sentences(shouting([]), settings(), sentences, tmp_path, "toy")
-    damaged = tmp_path / "000000001.shard"
+    [damaged] = tmp_path.glob("*/000000001.shard")
     damaged.write_bytes(damaged.read_bytes()[:-9])
     anew = []
     assert translate_sentences(shouting(anew), settings(), sentences, tmp_path, "toy") == expected
@@ -359,6 +381,15 @@ def test_nbest_lists_are_moses_files_with_log_likelihoods(trained, tmp_path):
     found = translator.translate(sentences, beam=4, n_best=4, alpha=1.0)
     assert read.features[:, 0].tolist() == [h.log_likelihood for each in found for h in each]
     assert all((np.diff(read.scores[read.sentence == row]) <= 0).all() for row in range(3))
+
+
+@pytest.mark.parametrize("language", ["th", "tha", "ja", "jpn", "zh", "zho", "km"])
+def test_bleu_of_a_language_without_spaces_is_not_of_whole_sentences(language):
+    # One character is missing: as a word without spaces, all of it would be wrong.
+    metric = BLEU(tokenize=bleu_tokenizer(language))
+    reference = "คนขี่จักรยานบนถนน" if language.startswith("th") else "一个男人在街上骑自行车。"
+    assert metric.corpus_score([reference[:-1]], [[reference]]).score > 50
+    assert bleu_tokenizer("de") == bleu_tokenizer("deu") == "13a"
 
 
 def test_quality_is_measured_on_every_split_but_the_training_one(trained):

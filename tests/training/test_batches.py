@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline_lib.training.batches import Stream, sentence_pairs
+from pipeline_lib.training.batches import ByImage, Stream, sentence_pairs
 from pipeline_lib.training.examples import Sentences
 
 ITEMS = 1003
@@ -45,6 +45,22 @@ def sentences(image_index):
     count = len(image_index)
     index = torch.tensor(image_index)
     return Sentences(torch.ones(count, 1, dtype=torch.int64), torch.ones(count), index)
+
+
+def test_captions_are_found_by_their_image():
+    random = np.random.default_rng(5)
+    index = random.integers(0, 12, 30)
+    index[index == 4] = 5  # an image without a caption
+    by_image = ByImage(index, 14)
+    assert by_image.count.tolist() == [int((index == image).sum()) for image in range(14)]
+    asked = np.array([7, 4, 13, 0, 5])
+    captions, places = by_image.all_of(asked)
+    assert captions.tolist() == [row for row, image in enumerate(index) if image in asked]
+    assert asked[places].tolist() == index[captions].tolist()
+    described = np.flatnonzero(by_image.count)
+    drawn = np.array([by_image.one_of_each(described, random) for _ in range(300)])
+    assert (index[drawn] == described).all()
+    assert {*drawn.flatten()} == {*range(30)}
 
 
 def test_sentence_pairs_equal_a_double_loop():

@@ -46,6 +46,17 @@ def test_a_run_at_chance_level_is_named():
     assert f"is {chance:.1f}, where chance gives {chance:.1f}" in said
 
 
+def test_validations_that_keep_no_weights_tell_nothing_of_chance():
+    low = 2 * chance_recall_sum(tiny.IMAGES, 2 * tiny.IMAGES)[0] - 50
+    counted = {"recall_sum": low, "epoch": 1.0, "mean_rank": 3.0}
+    (said,) = found({"epoch": 0.0}, counted)  # of pre-training
+    assert f"is {low:.1f}, where chance gives" in said
+    other = {"epoch": 2.0, "mean_rank": 4.0}
+    (said,) = found(counted, other, select_by="mean_rank")
+    assert f"is {low:.1f}, where chance gives" in said
+    assert found(counted, other) == []
+
+
 def test_a_loss_that_stays_at_one_point_is_named():
     (said,) = found({"loss_image_caption": 0.41}, {"loss_image_caption": 0.398})
     assert "never fell below 0.3980; all vectors in one point cost 0.4000" in said

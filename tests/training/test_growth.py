@@ -20,6 +20,7 @@ from pipeline_lib.settings.study import SettingsError, load_settings
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.training import growth
 from pipeline_lib.training.growth import COLUMNS, Growing, Run, of_recipe, runs, training_photos
+from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.material import Material
 from stages import growth as stage
 
@@ -181,12 +182,18 @@ def test_the_stage_scores_each_run_and_takes_the_whole_from_the_recipe(study, mo
 def test_a_run_that_ended_is_not_trained_again(study, monkeypatch):
     trained = []
     learn = growth.fit
-    monkeypatch.setattr(stage, "on_all_cores", map)
+    devices, to_best_device = [], Learner.to_best_device
+    monkeypatch.setattr(
+        Learner, "to_best_device", lambda self: devices.append(1) or to_best_device(self)
+    )
+    monkeypatch.setattr(
+        stage, "on_all_cores", lambda function, items, at_once: map(function, items)
+    )
     monkeypatch.setattr(growth, "fit", lambda *a: trained.append(a[5]) or learn(*a))
     monkeypatch.setattr(stage, "publish", _fails_on("mine.csv"))
     with pytest.raises(OSError, match="full"):
         CliRunner().invoke(stage.main, ["mine"], catch_exceptions=False)
-    assert len(trained) == 3
+    assert len(trained) == len(devices) == 3
     assert not [*Path(".resume").rglob("checkpoint.pt")]
     assert trained[0].startswith("mine: 25.0% of the photos, en de, seed 1")
     monkeypatch.setattr(stage, "publish", publish)

@@ -132,7 +132,7 @@ def test_a_photo_is_given_any_of_its_captions_equally_often():
     captions = captions_by_language(examples)["en"]
     random = np.random.default_rng(0)
     photos = np.array([3, 0])
-    drawn = np.stack([captions.draw(photos, random) for _ in range(2000)])
+    drawn = np.stack([captions.by_photo.one_of_each(photos, random) for _ in range(2000)])
     images = captions.sentences.image_index.numpy()
     assert (images[drawn] == photos).all()
     for column in drawn.T:
@@ -147,7 +147,7 @@ def test_captions_of_two_sets_are_one_language():
     captions = captions_by_language(examples)
     assert sorted(captions) == ["de", "en"]
     assert isinstance(captions["en"], Captions)
-    assert captions["en"].count.tolist() == [4] * tiny.IMAGES
+    assert captions["en"].by_photo.count.tolist() == [4] * tiny.IMAGES
 
 
 @pytest.mark.parametrize("precision", ["f32", "f64"])

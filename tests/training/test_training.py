@@ -427,6 +427,11 @@ def test_a_nan_loss_stops_the_run(tmp_path):
         train(tmp_path, learning_rate=1e38)
 
 
+def test_an_update_that_breaks_the_weights_stops_the_run_before_they_are_validated(tmp_path):
+    with pytest.raises(FloatingPointError, match=r"a weight is .*: lower learning_rate"):
+        train(tmp_path, learning_rate=1e38, validate_every_updates=1)
+
+
 def objective_of(pairs, **changes):
     learner = tiny.learner(tiny.recipe(**changes), captions=pairs)
     return build_objective(learner, tiny.examples(learner, captions=pairs), 1)

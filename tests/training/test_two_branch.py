@@ -23,6 +23,7 @@ from torch.nn import functional as F
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.models.similarity import cosine
 from pipeline_lib.settings.objectives import TwoBranch
+from pipeline_lib.training.batches import ByImage
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.fitting import _Fitting, fit
 from pipeline_lib.training.two_branch import (
@@ -153,7 +154,10 @@ def test_a_batch_by_hand():
 def test_captions_of_an_image_are_drawn_uniformly():
     one = torch.ones(10, dtype=torch.int64)
     sentences = Sentences(torch.arange(10)[:, None], one, torch.arange(2).repeat_interleave(5))
-    drawn = [choose_captions(sentences, torch.tensor([1, 0]), 2).token_ids for _ in range(500)]
+    by_image = ByImage(sentences.image_index.numpy(), 2)
+    drawn = [
+        choose_captions(sentences, by_image, torch.tensor([1, 0]), 2).token_ids for _ in range(500)
+    ]
     shares = torch.cat(drawn).flatten().bincount(minlength=10) / 500
     assert shares.tolist() == pytest.approx([2 / 5] * 10, abs=0.1)
 

@@ -12,6 +12,7 @@ from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.settings.architecture import is_turned
 
 
 def with_own_features(lists: NBest) -> NBest:
@@ -58,8 +59,14 @@ def list_similarities(
     if "image" in similarities:
         images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
+    turned = is_turned(model.architecture.similarity, source, target)
     return np.column_stack(
-        [_scores_of_lists(model, compared[name], translations, lists) for name in similarities]
+        [
+            _scores_of_lists(
+                model, compared[name], translations, lists, turned and name == "sentence"
+            )
+            for name in similarities
+        ]
     )
 
 
@@ -124,12 +131,13 @@ def _embed(model: JointSpace, sentences: list[list[str]], language: str) -> Tens
 
 
 def _scores_of_lists(
-    model: JointSpace, of_sentences: Tensor, translations: Tensor, lists: NBest
+    model: JointSpace, of_sentences: Tensor, translations: Tensor, lists: NBest, turned: bool
 ) -> np.ndarray:
     """Return the similarity of each translation to what its list is of ``[hypotheses]``."""
     _, starts = np.unique(lists.sentence, return_index=True)
     each = translations.tensor_split(starts[1:].tolist())
     rows = [
-        model.scores(vector[None], own)[0] for vector, own in zip(of_sentences, each, strict=True)
+        model.scores(own, vector[None])[:, 0] if turned else model.scores(vector[None], own)[0]
+        for vector, own in zip(of_sentences, each, strict=True)
     ]
     return torch.cat(rows).double().numpy()

@@ -43,7 +43,7 @@ def sentence_ranks(
     captions: pd.DataFrame,
     vectors: np.ndarray,
     protocol: str,
-    scores: Scores = dot_products,
+    scores: Callable[[str, str], Scores] = lambda source, target: dot_products,
 ) -> dict[tuple[str, str], SentenceRanks]:
     """Rank sentences by sentences, from each language to each other that shares queries with it.
 
@@ -53,7 +53,7 @@ def sentence_ranks(
             among them are left out.
         vectors: One row per row of ``captions`` ``[captions, dim]``.
         protocol: ``first`` or ``exact``, one of :data:`PROTOCOLS`.
-        scores: Scores of all pairs of some queries and some candidates.
+        scores: From the languages of queries and candidates to the scores of all their pairs.
 
     Returns:
         Ranks by (language of the queries, language of the candidates); none, if no two languages
@@ -68,7 +68,7 @@ def sentence_ranks(
         sides = [np.flatnonzero(captions["language"] == language) for language in languages]
         queries, candidates, right = PROTOCOLS[protocol](captions, *sides)
         if len(queries) and len(candidates) > 1:  # one alone is first, whatever was learnt
-            ranked = ranks(vectors[queries], vectors[candidates], *right, scores)
+            ranked = ranks(vectors[queries], vectors[candidates], *right, scores(*languages))
             asked = captions.iloc[queries]
             found[languages] = SentenceRanks(
                 asked["caption_id"].to_numpy(),
