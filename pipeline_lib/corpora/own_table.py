@@ -50,24 +50,29 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     if found := _other_form(path):
         problems.append(f"{path}: expected text between tabs or commas, found {found}")
         return pd.DataFrame(columns=[*COLUMNS, "line"])
+    header, rows = _header_and_rows(path, problems)
+    expected = f"expected {len(header)} fields as in the header, found"
+    wrong = [(line, f"{expected} {len(row)}") for line, row in rows if len(row) != len(header)]
+    note_lines(problems, path, wrong)
+    whole = [(*map(_one_line, row), line) for line, row in rows if len(row) == len(header)]
+    table = pd.DataFrame(whole, columns=[*header, "line"])
+    for column, default in DEFAULTS.items():
+        if column not in table:
+            table[column] = default(table)
+    return table[[*COLUMNS, "line"]]
+
+
+def _header_and_rows(path: Path, problems: list[str]) -> tuple[list[str], _Rows]:
+    """Return the columns and the lines that are not empty; no line where columns are unusable."""
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
     if len(lines) == 1:  # of a program that ends lines with a carriage return alone
         lines = lines[0].split("\r")
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
     header = rows[0][1] if rows else []
-    if lines and not _usable(header, path, "commas" if comma else "tabs", problems):
-        rows, header = [], [*REQUIRED]
-    expected = f"expected {len(header)} fields as in the header, found"
-    rows = rows[:1] + [(line, row) for line, row in rows[1:] if row not in ([], [""])]
-    wrong = [(line, f"{expected} {len(row)}") for line, row in rows[1:] if len(row) != len(header)]
-    note_lines(problems, path, wrong)
-    whole = [(*map(_one_line, row), n) for n, row in rows[1:] if len(row) == len(header)]
-    table = pd.DataFrame(whole, columns=[*(header or REQUIRED), "line"])
-    for column, default in DEFAULTS.items():
-        if column not in table:
-            table[column] = default(table)
-    return table[[*COLUMNS, "line"]]
+    if not lines or not _usable(header, path, "commas" if comma else "tabs", problems):
+        return [*REQUIRED], []
+    return header, [(line, row) for line, row in rows[1:] if row not in ([], [""])]
 
 
 def _other_form(path: Path) -> str:

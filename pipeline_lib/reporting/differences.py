@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -230,54 +229,73 @@ def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> s
     return "" if pools[0] == pools[1] else OTHER_QUERIES
 
 
+@dataclass(frozen=True)
+class _Pair:
+    """What one test of sums compares.
+
+    Attributes:
+        asked: The question.
+        a: What each image adds to each seed's sum, of the recipe ``[seeds, images]``.
+        b: Of its baseline.
+        paired: Whether seeds of the same number start from the same weights.
+    """
+
+    asked: Asked
+    a: np.ndarray
+    b: np.ndarray
+    paired: bool
+
+    @property
+    def mean(self) -> np.ndarray:
+        """What each image adds to the difference, mean over seeds ``[images]``."""
+        return self.a.mean(axis=0) - self.b.mean(axis=0)
+
+
 def _tests_of_sums(
     asked: Sequence[Asked], measured: Measured
 ) -> Iterator[tuple[Asked, DifferenceTest]]:
     """Test the sums of recalls, those of equally many images by the same draws."""
-    by_pool = defaultdict(list)
+    drawn = measured.settings.drawn
+    by_pool: dict[Pool, list[_Pair]] = defaultdict(list)
     for each in asked:
-        by_pool[measured.pool(each.recipe, each.item)].append(each)
+        pool = measured.pool(each.recipe, each.item)
+        a, b = (measured.pools[pool][name] for name in (each.recipe, each.baseline))
+        # While a recipe is trained anew, the hits of the other may be of more seeds, or fewer.
+        paired = _share_weights(each, measured) and len(a) == len(b)
+        by_pool[pool].append(_Pair(each, a, b, paired))
     alike = defaultdict(list)
-    for pool, own in by_pool.items():
-        rows = [[measured.pools[pool][name] for name in each[:2]] for each in own]
-        paired = [
-            # While a recipe is trained anew, the hits of the other may be of more seeds, or fewer.
-            _share_weights(each, measured) and len(a) == len(b)
-            for each, (a, b) in zip(own, rows, strict=True)
-        ]
-        together = [
-            (*each[:2], len(a)) for each, (a, _), p in zip(own, rows, paired, strict=True) if p
-        ]
-        noise = _noise_of_differences(
-            rows, paired, independent(together), measured.pooled[pool], measured.settings.drawn
-        )
-        means = np.stack([a.mean(axis=0) - b.mean(axis=0) for a, b in rows], axis=1)
-        alike[len(means)].append((own, means, noise))
+    for pool, pairs in by_pool.items():
+        noise = _noise_of_differences(pairs, measured.pooled[pool], drawn)
+        alike[len(pairs[0].mean)].append((pairs, noise))
     for parts in alike.values():
-        own, means, noises = zip(*parts, strict=True)
-        tests = difference_tests(np.hstack(means), np.hstack(noises), **measured.settings.drawn)
-        yield from zip(chain.from_iterable(own), tests, strict=True)
+        pairs = [pair for own, _ in parts for pair in own]
+        means = np.stack([pair.mean for pair in pairs], axis=1)
+        tests = difference_tests(means, np.hstack([noise for _, noise in parts]), **drawn)
+        yield from zip([pair.asked for pair in pairs], tests, strict=True)
 
 
 def _noise_of_differences(
-    rows: Sequence[Sequence[np.ndarray]],
-    paired: Sequence[bool],
-    degrees: int,
-    pooled: SeedNoise,
-    drawn: Mapping[str, float],
+    pairs: Sequence[_Pair], pooled: SeedNoise, drawn: Mapping[str, float]
 ) -> np.ndarray:
     """Draw how far the seeds' own parts move each difference ``[draws, tests]``.
 
     Pairs that share initial weights differ by less than two rows that do not: they have a noise of
-    their own, pooled over them, of so many degrees of freedom.
+    their own, pooled over them.
     """
-    pairs = [a - b for (a, b), together in zip(rows, paired, strict=True) if together]
-    of_pairs = seed_noise(pairs)._replace(degrees=degrees) if pairs else None
-    columns = [
-        noise_draws(of_pairs, 1 / len(a), drawn["resamples"], drawn["seed"])
+    together = [pair for pair in pairs if pair.paired]
+    degrees = independent([(*pair.asked[:2], len(pair.a)) for pair in together])
+    of_pairs = (
+        seed_noise([pair.a - pair.b for pair in together])._replace(degrees=degrees)
         if together
-        else noise_draws(pooled, 1 / len(a) + 1 / len(b), drawn["resamples"], drawn["seed"])
-        for (a, b), together in zip(rows, paired, strict=True)
+        else None
+    )
+    columns = [
+        noise_draws(of_pairs, 1 / len(pair.a), drawn["resamples"], drawn["seed"])
+        if pair.paired
+        else noise_draws(
+            pooled, 1 / len(pair.a) + 1 / len(pair.b), drawn["resamples"], drawn["seed"]
+        )
+        for pair in pairs
     ]
     return np.stack(columns, axis=1)
 
