@@ -36,7 +36,7 @@ class Ahead:
         due: Says of stages whose inputs are all there which of them DVC would run.
         until: Descriptors of processes; a training ends with the first of them that does.
         seconds: Of a processor that stages were trained ahead.
-        process: The training's, now or last; nobody else may wait for it, who would take its times.
+        process: The training's, 0 if there is none; who else waited for it would take its times.
     """
 
     run: Callable[[Request], int]
@@ -83,7 +83,7 @@ class Ahead:
         with open(self._answer, "rb") as answer, contextlib.suppress(ValueError):  # none was given
             self._known_due |= json.loads(answer.read() or b"")
         os.close(self._ended)
-        self._ended, self._at_work = None, ""
+        self._ended, self._at_work, self.process = None, "", 0
 
     def _begin(self) -> None:
         ready = [name for name in self._request["ready"] if name.partition("@")[0] == _STAGE]

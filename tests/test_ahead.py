@@ -143,6 +143,7 @@ def test_the_last_training_that_is_ready_begins_first_and_the_next_follows(ahead
     select.select(ahead.watched, [], [], 60)
     ahead.next()
     assert not ahead.watched, "each begins once"
+    assert ahead.process == 0, "a stage may get its number"
 
 
 @TWO_CORES
