@@ -54,12 +54,13 @@ def main(name: str) -> None:
         )
     check_lists(name, found, read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet")))
 
+    turned = settings.recipe(chosen.recipe).compares_turned(*languages)
     alike = {split: {} for split in found}
     for seed in chosen.seeds:
         model = JointSpace.load(Path(f"data/models/{chosen.recipe}/seed-{seed}")).to_best_device()
         for split, (lists, rows) in found.items():
             alike[split][seed] = list_similarities(
-                lists, rows, model, languages, features, chosen.similarities
+                lists, rows, model, languages, features, chosen.similarities, turned
             )
     val, test = (
         Lists(with_own_features(lists), alike[split], rows["reference"].tolist())

@@ -483,7 +483,7 @@ class _Check:
         if not {chosen.language for chosen in sets}.intersection(recipe.languages):
             return
         own = {*self.settings.pair_sets(recipe.pairs)}
-        for other in builds_upon(self.settings, self.all, name).keys() - {name}:
+        for other in sorted(builds_upon(self.settings, self.all, name).keys() - {name}):
             for pairs in self.settings.pair_sets(self.all[other].pairs):
                 if pairs not in own:
                     yield (

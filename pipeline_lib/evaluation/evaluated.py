@@ -14,7 +14,6 @@ from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
 from pipeline_lib.evaluation.retrieval.ranking import Scores
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.vectors import Embeddings, Labelled
-from pipeline_lib.settings.architecture import is_turned
 from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.text.training_text import training_sentences
@@ -54,8 +53,7 @@ class Evaluated:
 
         They are compared the way round in which they were in training, if that compares any.
         """
-        learnt = self.recipe.compares_sentences
-        if not (learnt and is_turned(self.recipe.similarity, source, target)):
+        if not self.recipe.compares_turned(source, target):
             return self.scores
         return lambda queries, candidates: np.ascontiguousarray(self.scores(candidates, queries).T)
 

@@ -26,19 +26,6 @@ Dropout = Annotated[float, Field(ge=0, lt=1)]
 T = TypeVar("T", bound=Strict)
 
 
-_OF_TWO_SIDES = {"order", "squared_order"}
-"""Similarities for which it matters which side is which."""
-
-
-def is_turned(similarity: str, a_language: str, b_language: str) -> bool:
-    """Return whether sentences a and b are compared as b and a, the other way round.
-
-    Where two sides differ, training has the language that comes first in the alphabet as a: a score
-    of the other way round is none that was learnt.
-    """
-    return similarity in _OF_TWO_SIDES and a_language > b_language
-
-
 class Architecture(Strict):
     """What all joint spaces have, whatever their encoders.
 

@@ -20,6 +20,9 @@ from pipeline_lib.settings.objectives import OBJECTIVES
 from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
 from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several, choose
 
+_OF_TWO_SIDES = {"order", "squared_order"}
+"""Similarities for which it matters which side is which."""
+
 
 class Recipe(Architecture):
     """One published row: a paper's settings with this row's inputs, departures and seeds.
@@ -100,6 +103,15 @@ class Recipe(Architecture):
         """What the model is, without how it learns."""
         form = architecture_form(vars(self))
         return form.model_validate({key: getattr(self, key) for key in form.model_fields})
+
+    def compares_turned(self, a_language: str, b_language: str) -> bool:
+        """Return whether sentences a and b are compared as b and a, the other way round.
+
+        Where two sides differ, training has the language that comes first in the alphabet as a: a
+        score of the other way round is none that was learnt.
+        """
+        learnt = self.compares_sentences and self.similarity in _OF_TWO_SIDES
+        return learnt and a_language > b_language
 
     @property
     def aligns_words(self) -> bool:

@@ -62,12 +62,11 @@ class ByImage:
         return self._order[self._first[images] + number]
 
     def all_of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return all captions of some images, ascending, and the place of each one's image."""
+        """Return all captions of some images, and the place of each one's image, by this place."""
         count = self.count[images]
         within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
         captions = self._order[np.repeat(self._first[images], count) + within]
-        ascending = np.argsort(captions)
-        return captions[ascending], np.repeat(np.arange(len(images)), count)[ascending]
+        return captions, np.repeat(np.arange(len(images)), count)
 
 
 def sentence_pairs(a: Sentences, b: Sentences) -> np.ndarray:
@@ -79,9 +78,6 @@ def sentence_pairs(a: Sentences, b: Sentences) -> np.ndarray:
         Indices into ``a`` and into ``b``, ``int64 [pairs, 2]``, ordered by both.
     """
     a_image, b_image = a.image_index.cpu().numpy(), b.image_index.cpu().numpy()
-    b_order = np.argsort(b_image, kind="stable")
-    first = np.searchsorted(b_image[b_order], a_image, side="left")
-    count = np.searchsorted(b_image[b_order], a_image, side="right") - first
-    left = np.repeat(np.arange(len(a_image)), count)
-    within = np.arange(count.sum()) - np.repeat(count.cumsum() - count, count)
-    return np.stack([left, b_order[np.repeat(first, count) + within]], axis=1)
+    images = 1 + int(max(a_image.max(initial=-1), b_image.max(initial=-1)))
+    right, left = ByImage(b_image, images).all_of(a_image)
+    return np.stack([left, right], axis=1)

@@ -94,7 +94,8 @@ def choose_captions(
     rows, image = map(torch.from_numpy, by_image.all_of(images.numpy()))
     if not len(rows):
         return None
-    shuffled = torch.randperm(len(rows))
+    # In the order of the captions, so that what is drawn does not follow the order of the images.
+    shuffled = rows.argsort()[torch.randperm(len(rows))]
     order = shuffled[image[shuffled].argsort(stable=True)]
     rows, image = rows[order], image[order]
     keep = torch.arange(len(rows)) - torch.searchsorted(image, image) < captions_per_image

@@ -77,8 +77,9 @@ def test_features_are_the_recipes_similarities_one_pair_at_a_time(similarity, so
     """Of two sentences the one of the language that comes first lies above, as in training."""
     made, lists, features = model(similarity=similarity), nbest([2, 1, 3]), tiny.features()
     target = "de" if source == "en" else "en"
+    turned = tiny.recipe(similarity=similarity).compares_turned(source, target)
     found = list_similarities(
-        lists, rows(4, 0, 4), made, (source, target), features, ["image", "sentence"]
+        lists, rows(4, 0, 4), made, (source, target), features, ["image", "sentence"], turned
     )
 
     def embed(tokens, language):
@@ -234,6 +235,7 @@ def test_the_stage_ranks_lists_by_a_saved_model(tmp_path, monkeypatch):
     write_inputs(tmp_path, images=[0, 1, 2, 3])
     translator = SimpleNamespace(source_language="en", target_language="de")
     sections = {"rerankings": {"toy": SETTINGS}, "translators": {"toy": translator}}
+    sections["recipe"] = lambda name: tiny.recipe()
     run_stage(stage, "toy", monkeypatch, **sections, evaluations=EVALUATIONS)
     found = json.loads(Path("metrics/reports/rerankings/toy.json").read_text())
     own = ["score", "log_likelihood", "length"]

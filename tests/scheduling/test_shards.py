@@ -99,6 +99,11 @@ class Acted:
         self.had[worker].clear()
         return Gone(worker, "it was killed")
 
+    def join(self):
+        name = f"new {len(self.had)}"
+        self.had[name] = deque()
+        return Ready(name)
+
 
 def run(shards, pool, store):
     return run_shards(shards, pool, store, unit="words", label="upper")
@@ -187,15 +192,11 @@ def test_what_an_ended_worker_held_is_done_by_others(expected):
 
 
 def test_a_shard_that_ends_every_worker_ends_the_run():
-    fresh = iter(range(100))
-
     def all_end(pool):
         for name, had in pool.had.items():
             if had:
                 return pool.end(name)
-        name = f"new {next(fresh)}"
-        pool.had[name] = deque()
-        return Ready(name)
+        return pool.join()
 
     pool = Acted(["a"], all_end)
     with pytest.raises(ContractError, match=r"shard 0 \(word 0 to word 3\).*4 workers.*was killed"):
@@ -204,8 +205,6 @@ def test_a_shard_that_ends_every_worker_ends_the_run():
 
 
 def test_the_shard_that_ends_workers_while_they_read_it_is_the_one_that_is_named():
-    fresh = iter(range(100))
-
     def the_second_one_kills(pool):
         for name, had in pool.had.items():
             if any(shard.index == 1 for shard in had):
@@ -213,9 +212,7 @@ def test_the_shard_that_ends_workers_while_they_read_it_is_the_one_that_is_named
         for name, had in pool.had.items():
             if had:
                 return pool.finish(name)
-        name = f"new {next(fresh)}"
-        pool.had[name] = deque()
-        return Ready(name)
+        return pool.join()
 
     store, pool = Memory(), Acted(["a"], the_second_one_kills)
     with pytest.raises(ContractError, match=r"shard 1 \(word 4 to word 7\).*4 workers"):

@@ -12,7 +12,6 @@ from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.architecture import is_turned
 
 
 def with_own_features(lists: NBest) -> NBest:
@@ -37,6 +36,7 @@ def list_similarities(
     languages: tuple[str, str],
     features: Features,
     similarities: Sequence[str],
+    turned: bool,
 ) -> np.ndarray:
     """Return how alike each translation is to what it is of, ``[hypotheses, similarities]``.
 
@@ -48,6 +48,7 @@ def list_similarities(
         features: Features of the images, if they are compared.
         similarities: ``sentence``: of source and translation, s_s; ``image``: of the source's
             image and translation, s_i.
+        turned: Whether the translation is the first of two sentences (Recipe.compares_turned).
     """
     source, target = languages
     # Lists repeat translations of one another seldom, but a list's own may be equal as tokens.
@@ -59,7 +60,6 @@ def list_similarities(
     if "image" in similarities:
         images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
-    turned = is_turned(model.architecture.similarity, source, target)
     return np.column_stack(
         [
             _scores_of_lists(
