@@ -2,7 +2,10 @@
 
 import gc
 import os
+import platform
 import signal
+import sys
+from subprocess import check_output
 
 import pytest
 import torch
@@ -65,3 +68,30 @@ def test_what_the_parent_left_behind_is_not_destroyed_in_a_fork():
         gc.enable()
     gc.collect()
     assert destroyed == [os.getpid()]
+
+
+_KEPT = """
+import resource
+import torch
+from pipeline_lib.forks import keep_freed_memory
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+if {keep}:
+    keep_freed_memory()
+before = resident()
+torch.ones(25_000_000)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's malloc is asked")
+def test_freed_memory_is_kept_where_that_is_asked_for():
+    """Else each update of a large recurrent layer has the kernel clear its memory anew."""
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    without, kept = (
+        int(check_output([sys.executable, "-c", _KEPT.format(keep=keep)], env=environment))
+        for keep in (False, True)
+    )
+    assert without < 50e6 < kept

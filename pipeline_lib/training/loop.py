@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from pipeline_lib.forks import keep_freed_memory
 from pipeline_lib.training import ranks
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.optimization import tuned_parameters
@@ -138,6 +139,7 @@ def train(work: Work, resume: Path, label: str, line: int = 0) -> Course:
     Raises:
         FloatingPointError: If the loss is NaN or infinite.
     """
+    keep_freed_memory()
     run = _Run(work, resume / CHECKPOINT)
     run.resume_if_possible()
     done, last = run.progress.update, work.pace.last_update
