@@ -75,6 +75,20 @@ def test_one_caption_of_each_image_is_the_sentence_that_most_languages_know():
     assert sorted(alone["caption_id"]) == ["a/en/0", "b/en/0", "c/en/0"]
 
 
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_sentence_stays_with_its_translation_whatever_their_positions_and_rows(step):
+    rows = [
+        ("a/en/0", "a", "en", "caption", 0, None),
+        ("a/en/1", "a", "en", "caption", 1, None),
+        ("a/de/1", "a", "de", "translation", 1, "a/en/0"),
+        ("a/de/0", "a", "de", "translation", 0, "a/en/1"),
+    ]
+    captions = pd.DataFrame(rows[::step], columns=COLUMNS)
+    shared = one_per_image(captions, {"en": "caption", "de": "translation"})
+    for chosen in (shared, captions[translated_alike(captions)]):
+        assert sorted(chosen["caption_id"]) == ["a/de/1", "a/en/0"]
+
+
 def pools(noise, images=40):
     """Return pools of two languages whose vectors lie about their images, in another order."""
     generator = np.random.default_rng(0)

@@ -85,6 +85,14 @@ def test_recall_by_length_equals_counts_of_each_bin():
         assert found[label]["r5_interval"][0] < found[label]["r5"] < found[label]["r5_interval"][1]
 
 
+def test_captions_of_an_image_go_together_in_a_bin():
+    image = np.repeat(np.arange(200), 5)
+    ranks = np.where(image < 60, 1, 7)
+    found = recalls_by_bin(ranks, np.full(1000, 9), [8], image, 200, **BOOTSTRAP)
+    half = 196 * np.sqrt(0.3 * 0.7 / 200)  # of 200 images, not of 1,000 captions
+    assert found["8-"]["r1_interval"] == pytest.approx([30 - half, 30 + half], abs=1.5)
+
+
 def test_rarest_words_come_from_training_counts():
     training = Counter(["a", "dog", "runs", "a", "dog", "a"])
     found = rarest_word_counts([["a", "dog"], ["a"], ["dog", "runs"], ["a", "cat"]], training)

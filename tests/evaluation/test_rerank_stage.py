@@ -1,6 +1,7 @@
 """Re-ranking with a model's similarities: features, gaps in the images, leaks, and the stage."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -175,6 +176,34 @@ def test_a_feature_that_knows_raises_bleu_towards_the_oracle():
     assert test["bleu_gain"]["difference"] == pytest.approx(np.mean(gained))
     assert max(test["bleu_gain"]["p"], test["ter_gain"]["p"]) < 0.02
     assert test["ter_gain"]["interval"][1] < 0 < test["bleu_gain"]["interval"][0]
+
+
+def test_the_gain_over_the_control_is_what_the_similarities_add_to_the_own_features():
+    hinted = []
+    for seed in (1, 2):
+        lists = told_apart(seed)
+        hint = lists.similarities[1] + np.random.default_rng(seed).normal(0, 0.3, (360, 1))
+        own = np.hstack([lists.nbest.features, hint])
+        nbest = replace(lists.nbest, names=("log_likelihood", "hint"), features=own)
+        hinted.append(replace(lists, nbest=nbest))
+    settings = SETTINGS.model_copy(update={"similarities": ["image"]})
+    found, best = rerank(*hinted, "de", settings, EVALUATIONS)
+    scores = {
+        ranking: BLEU(tokenize="none").corpus_score(chosen, [hinted[1].references]).score
+        for ranking, chosen in best["test"].items()
+    }
+    assert scores["own"] + 5 < scores["control"] < min(scores[1], scores[2])
+    for name, before in (("bleu_gain", "own"), ("bleu_gain_over_control", "control")):
+        gained = np.mean([scores[1], scores[2]]) - scores[before]
+        assert found["test"][name]["difference"] == pytest.approx(gained)
+
+
+def test_weights_start_from_the_translators_score_alone():
+    settings = SETTINGS.model_copy(update={"similarities": ["image"], "epochs": 0})
+    found, _ = rerank(told_apart(1), told_apart(2), "de", settings, EVALUATIONS)
+    assert found["control"]["weights"] == {"log_likelihood": 1}
+    for seed in ("1", "2"):
+        assert found["reranked"][seed]["weights"] == {"log_likelihood": 1, "image": 0}
 
 
 def test_weights_are_tuned_without_a_look_at_the_tested_lists():

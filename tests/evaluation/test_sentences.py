@@ -132,6 +132,12 @@ def test_sentences_of_different_images_are_not_compared(protocol):
     assert sentence_ranks(captions, np.eye(2), protocol) == {}
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_one_shared_sentence_measures_nothing(protocol):
+    captions = table(("en0", "a", "en", 0, None), ("de0", "a", "de", 0, "en0"))
+    assert sentence_ranks(captions, np.eye(2), protocol) == {}
+
+
 def test_captions_and_vectors_that_do_not_fit_are_refused():
     twice = table(("en0", "a", "en", 0, None), ("en0", "a", "de", 0, None))
     with refused("3 problem", "found 3 for 2", "'firts'"):

@@ -123,3 +123,9 @@ def test_what_else_moves_the_difference_makes_it_harder_to_show():
     assert alone == randomisation_test(a, b, ratio, 999, 0, np.zeros(999)) < 0.01
     moved = generator.normal(0, 0.5, 999)
     assert randomisation_test(a, b, ratio, 999, 0, moved) > 0.3
+
+
+def test_every_permutation_has_a_noise_of_its_own():
+    a, b = (np.tile([share, 1.0], (50, 1)) for share in (0, 1))
+    noises = np.repeat([0, 1e9], 500)
+    assert randomisation_test(a, b, ratio, 1000, 0, noises) == 501 / 1001

@@ -204,6 +204,7 @@ def test_each_map_of_a_model_has_a_step_size_of_its_own(monkeypatch):
 
     def step(rotation, words, neighbours, size):
         taken.append(size)
+        assert neighbours == recipe.alignment_neighbours > 1
         return AlignmentStep(rotation, size * moves[next(order)], 0.0)
 
     monkeypatch.setattr("pipeline_lib.training.rotations.rcsls_step", step)

@@ -4,6 +4,7 @@ import pytest
 import tiny
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 MLP = tiny.recipe(image_hidden_dims=[20, 12])
 RESIDUAL = tiny.polyview(image_crops=3)
@@ -51,6 +52,14 @@ def test_a_residual_head_adds_a_rectified_layer_to_an_affine_map_of_the_mean_cro
     x = standardized(head.standardize, sum(crops) / 3)
     expected = affine(head.linear, x) + affine(head.correction, rectified(affine(head.hidden, x)))
     torch.testing.assert_close(head(features), expected)
+
+
+def test_one_image_alone_is_normalised_by_running_statistics_in_training_too():
+    """It has no deviation of its own."""
+    norm = drawn_head(MLP).train().hidden[0][1]
+    row = torch.randn(1, 20, dtype=torch.float64)
+    by = norm.running_mean, norm.running_var, norm.weight, norm.bias
+    torch.testing.assert_close(norm(row), F.batch_norm(row, *by))
 
 
 @pytest.mark.parametrize(("recipe", "layers"), [(MLP, 2), (RESIDUAL, 1)], ids=["mlp", "residual"])

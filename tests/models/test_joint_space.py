@@ -150,6 +150,9 @@ def test_dropout_acts_on_its_side_and_in_training_only(recipe, side):
     def twice():
         images = [made.image_vectors(features) for _ in range(2)]
         sentences = [made.sentence_vectors(IDS, LENGTHS, "en") for _ in range(2)]
+        read = {language: (IDS, LENGTHS) for language in ("en", "de")}
+        together = [torch.cat([*made.sentence_vectors_of_all(read).values()]) for _ in range(2)]
+        assert torch.equal(*sentences) == torch.equal(*together)
         return {"image": torch.equal(*images), "sentence": torch.equal(*sentences)}
 
     assert twice() == {"image": True, "sentence": True}
@@ -176,6 +179,20 @@ def test_our_own_encoders_drop_out_before_both_of_their_maps(side):
     torch.manual_seed(0)
     for none, half in zip(zeros(), zeros(**{f"{side}_dropout": 0.5}), strict=True):
         assert half - none > 0.3 * (1 - none)
+
+
+@pytest.mark.parametrize("side", ["image", "sentence"])
+def test_the_papers_encoders_drop_out_before_their_last_map(side):
+    made = tiny.space(tiny.recipe(projection="shared", **{f"{side}_dropout": 0.5}), seed=3).train()
+    found = []
+    last = {"image": made.image_encoder.linear, "sentence": made.sentence_encoder.projections.all}
+    last[side].register_forward_hook(lambda _, inputs, __: found.append(inputs[0] == 0))
+    torch.manual_seed(0)
+    for _ in range(20):
+        made.image_vectors(torch.rand(5, 10))
+        made.sentence_vectors(IDS, LENGTHS, "en")
+        made.sentence_vectors_of_all({"en": (IDS, LENGTHS), "de": (IDS, LENGTHS)})
+    assert torch.cat(found).double().mean().item() == pytest.approx(0.5, abs=0.1)
 
 
 def test_calixto_starts_from_small_normal_matrices_and_orthogonal_recurrent_ones():

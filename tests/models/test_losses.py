@@ -266,6 +266,14 @@ def test_either_side_may_be_empty_or_short(name, counts):
 
 
 @pytest.mark.parametrize("name", SIMILARITIES)
+def test_equal_vectors_have_finite_gradients(name):
+    """A root has none at 0."""
+    vectors = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    SIMILARITIES[name](vectors, vectors.detach()).sum().backward()
+    assert vectors.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", SIMILARITIES)
 def test_evaluation_ranks_as_training_scores(name):
     a, b = units(torch.Generator().manual_seed(5), 8, 20, 300)
     trained = SIMILARITIES[name](a, b).argsort(dim=1)

@@ -33,6 +33,12 @@ def test_one_item_that_is_left_joins_a_full_batch(batch_size, batches):
         assert sorted(torch.cat(found).tolist()) == list(range(items))
 
 
+def test_the_short_batch_of_an_epoch_stands_anywhere():
+    stream = Stream(10, 4, (1,))
+    places = {[len(batch) for batch in epoch(stream, number)].index(2) for number in range(30)}
+    assert places == {0, 1, 2}
+
+
 def test_epochs_differ_and_seeds_differ_and_a_batch_depends_on_its_number_only():
     a, b = Stream(ITEMS, 32, (1, 0)), Stream(ITEMS, 32, (2, 0))
     assert a[0].tolist() != a[a.batches_per_epoch].tolist()

@@ -131,7 +131,11 @@ def test_decays_keep_their_place_among_the_epochs():
 
 def test_scores_are_those_of_the_weights_that_were_kept(whole):
     sums = pd.DataFrame(
-        {"recall_sum_a_en": [90.0, 100.0, 1.0], "recall_sum_a_de": [5.0, 20.0, 1.0]}
+        {
+            "recall_sum_a_en": [90.0, 100.0, 1.0],
+            "recall_sum_a_de": [5.0, 20.0, 1.0],
+            "recall_sum_b_en": [10.0, 40.0, 1.0],
+        }
     )
     history = sums.assign(
         update=[5, 10, 15], image_to_text_r1_a_en=99.0, recall_sum=sums.sum(axis=1)
@@ -139,7 +143,7 @@ def test_scores_are_those_of_the_weights_that_were_kept(whole):
     seeds = pd.concat([history.assign(seed=seed) for seed in (1, 2)])
     found = of_recipe(seeds, whole)
     assert [*found.columns] == COLUMNS
-    assert found.to_numpy().tolist() == [[1, 40, 2, "en", 100.0], [1, 40, 2, "de", 20.0]]
+    assert found.to_numpy().tolist() == [[1, 40, 2, "en", 70.0], [1, 40, 2, "de", 20.0]]
 
 
 @pytest.fixture

@@ -109,6 +109,11 @@ def test_steps_multiply():
     assert [SCHEDULES["steps"](recipe, e, 0) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
 
 
+def test_each_stall_multiplies():
+    recipe = tiny.recipe(schedule="stall", decays=3, decay_epochs=None, decay_factor=0.5)
+    assert [SCHEDULES["stall"](recipe, 0, stalls) for stalls in range(4)] == [1, 0.5, 0.25, 0.125]
+
+
 def problems(**changes):
     return list(contradictions(tiny.polyview(**changes)))
 

@@ -23,7 +23,12 @@ from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.training import fitting
 from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.checkpoints import load_checkpoint
-from pipeline_lib.training.examples import build_examples, build_vocabulary, join_features
+from pipeline_lib.training.examples import (
+    build_examples,
+    build_vocabulary,
+    encode_lexicon,
+    join_features,
+)
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.objectives import BUILDERS, build_objective
 from pipeline_lib.training.tasks import IMAGE_CAPTION
@@ -518,6 +523,30 @@ def test_each_caption_keeps_its_tokens_and_its_image():
             )
             vector = corpus.features[found.image_index[row]].numpy()
             np.testing.assert_array_equal(vector, by_id[f"tiny:{number}"])
+
+
+def test_a_caption_in_two_sets_counts_once():
+    """Of min_count, for one."""
+    pairs = [tiny.pairs(name) for name in ("a", "b")]
+    of_one = [each[each["position"] == 0] for each in pairs]
+    once, twice = (
+        build_vocabulary(each, tiny.recipe(min_count=2)).to_json()
+        for each in (of_one[0], pd.concat(of_one))
+    )
+    assert once == twice
+    assert once != build_vocabulary(of_one[0], tiny.recipe(min_count=1)).to_json()
+
+
+def test_a_lexicon_is_read_in_both_directions():
+    """MUSE's files lead from English, the first language of most recipes, to the others."""
+    recipe = tiny.recipe("mixed")
+    vocabulary = build_vocabulary(tiny.pairs(), recipe)
+    into, swap = tiny.lexicon(), {"source": "target", "target": "source"}
+    out_of = into.rename(columns=lambda name: "_".join(swap.get(p, p) for p in name.split("_")))
+    [ids] = encode_lexicon(into, vocabulary, recipe).values()
+    [swapped] = encode_lexicon(out_of, vocabulary, recipe).values()
+    assert len(ids) == tiny.IMAGES
+    assert torch.equal(ids, swapped)
 
 
 def test_missing_languages_and_features_are_named():

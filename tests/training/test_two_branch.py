@@ -29,6 +29,7 @@ from pipeline_lib.training.fitting import _Fitting, fit
 from pipeline_lib.training.two_branch import (
     CLASSIFIER,
     PRETRAINING,
+    TWO_BRANCH,
     choose_captions,
     two_branch,
 )
@@ -335,6 +336,15 @@ def test_pretraining_has_the_whole_rate_and_the_schedule_begins_after_it():
     rate = _Fitting(learner, made, None, 1).pace.learning_rate
     assert [rate(n, 0) for n in range(made.updates_before)] == [0.01] * made.updates_before
     assert rate(made.updates_before, 0) == pytest.approx(0.01 * 0.01 / 1.01)
+
+
+def test_pretraining_ends_where_the_schedule_begins():
+    _, _, made = prepare("two_branch", pretraining_epochs=2)
+
+    def kind(update):
+        return made.tasks[made.choose(np.random.default_rng(0), update, [])].kind
+
+    assert [kind(made.updates_before - n) for n in (1, 0)] == [PRETRAINING, TWO_BRANCH]
 
 
 def test_pretraining_passes_over_a_batch_in_one_language():
