@@ -551,6 +551,15 @@ def test_flickr8k_finds_sources_by_number_or_by_letters(tmp_path):
     assert len(alone.captions) == 4 + 15
 
 
+def test_flickr8k_takes_the_first_caption_of_equal_letters_as_the_source(tmp_path):
+    raw = write_flickr8k(tmp_path)
+    english = raw / "flickr8k" / "captions" / "en.human.tsv"
+    retold = english.read_text().replace("en.human 11 2", "11.jpg described in en: 3!")
+    english.write_text(retold)
+    named = sources(READERS["flickr8k"](raw, "f", languages=["en", "de"], **BY_ITS_COLUMN))
+    assert named["f/11/de/translation/0"] == "f/11/en/caption/2"
+
+
 def test_flickr8k_splits_as_the_column_says(tmp_path):
     raw = write_flickr8k(tmp_path)
     corpus = READERS["flickr8k"](raw, "f", languages=["en"], split_column="multi30k_split")

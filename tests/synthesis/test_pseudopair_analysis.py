@@ -12,6 +12,7 @@ from pipeline_lib.corpora.world.messages import sample_message
 from pipeline_lib.corpora.world.scenes import facts as facts_of
 from pipeline_lib.corpora.world.scenes import sample_scene
 from pipeline_lib.corpora.world.similarity import similarity
+from pipeline_lib.synthesis import pseudopair_analysis
 from pipeline_lib.synthesis.matching import Matches
 from pipeline_lib.synthesis.pseudopair_analysis import (
     agreement,
@@ -90,7 +91,8 @@ def world(name, scenes, seed):
     return pd.DataFrame(rows), facts, messages
 
 
-def test_agreement_is_the_worlds_own_similarity():
+def test_agreement_is_the_worlds_own_similarity(monkeypatch):
+    monkeypatch.setattr(pseudopair_analysis, "_BLOCK", 7)
     borrowing, facts, told = world("photos", 30, 1)
     lent, lent_facts, also_told = world("drawings", 40, 2)
     rows, chosen = np.arange(3, 60, 2), np.random.default_rng(0).integers(0, 80, 29)

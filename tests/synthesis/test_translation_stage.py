@@ -398,7 +398,29 @@ def test_quality_is_measured_on_every_split_but_the_training_one(trained):
     found = measure(translator, pairs, resamples=10, confidence=0.9, seed=1)
     assert set(found) == {"val", "test"}
     assert found["test"]["bleu_signature"].startswith("nrefs:1|case:mixed")
-    assert 0 <= greedy_bleu(translator, pairs) <= 100
+
+
+def test_translations_are_held_against_targets_and_those_reported_found_as_the_recipe_says():
+    german = {
+        "a red dog runs": "ein roter Hund rennt",
+        "a dog sees a cat": "ein Hund sieht eine Katze",
+        "a red cat sees a dog": "eine rote Katze sieht einen Hund",
+    }
+    pairs = pd.DataFrame(german.items(), columns=["source", "target"])
+    pairs["split"] = ["train", "val", "test"]
+    searches = []
+
+    def translate(sentences, **search):
+        searches.append(search)
+        return [[Hypothesis(german[text], -1.0, -1.0)] for text in sentences]
+
+    own = recipe("transformer", length_normalization=0.6)
+    translator = SimpleNamespace(recipe=own, translate=translate)
+    assert greedy_bleu(translator, pairs) == pytest.approx(100)
+    found = measure(translator, pairs, resamples=10, confidence=0.9, seed=1)
+    assert [found[split]["bleu"] for split in ("val", "test")] == pytest.approx([100, 100])
+    reported = {"beam": 3, "n_best": 1, "alpha": 0.6, "each": None}
+    assert searches == [{"beam": 1, "n_best": 1, "alpha": 0}, reported, reported]
 
 
 def test_a_data_set_without_test_split_has_lists_of_validation_alone(tmp_path, monkeypatch):

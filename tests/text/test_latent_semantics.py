@@ -26,7 +26,7 @@ def captions(photos=60, seed=0):
         topic = list(TOPICS)[photo % 3]
         german, *near = TOPICS[topic]
         noise = [f"x{random.integers(40)}", f"y{random.integers(40)}"]
-        rows.append((f"p{photo}", "en", [topic, *near, *noise]))
+        rows.append((f"p{photo}", "en", [topic] * (8 if photo % 5 == 4 else 1) + [*near, *noise]))
         rows.append((f"p{photo}", "de", [german, *noise[::-1]]))
     return pd.DataFrame(rows, columns=["image_id", "language", "tokens"])
 
@@ -87,9 +87,15 @@ def test_pieces_have_vectors_of_the_words_that_are_cut_into_them():
 
 def test_rare_words_have_vectors_but_decide_none():
     pairs = captions()
-    pairs.loc[0, "tokens"].append("once")
-    frequent = latent_semantic_vectors(pairs, options(min_count=2))
-    assert "once" in frequent["en"][0]
+    pairs.loc[0, "tokens"].extend(["twice", "twice"])  # of one photo
+    found = latent_semantic_vectors(pairs, options(min_count=2))
+    words, matrix = found["en"]
+    rare = words.index("twice")
+    without = {**found, "en": (words[:rare] + words[rare + 1 :], np.delete(matrix, rare, axis=0))}
+    expected = latent_semantic_vectors(captions(), options(min_count=2))
+    for language in ("de", "en"):
+        assert without[language][0] == expected[language][0]
+        np.testing.assert_array_equal(without[language][1], expected[language][1])
 
 
 def test_words_that_meet_no_frequent_one_have_no_vector():

@@ -44,6 +44,13 @@ def test_rare_and_unknown_words_are_read_as_pieces():
     assert vocabulary.size("de") == 4 + len(table.entries)
 
 
+def test_a_sentence_keeps_its_first_words_with_all_their_pieces():
+    vocabulary = build("pieces")
+    word = vocabulary.encode(["hundehunde"], "de")
+    assert len(word) == 2
+    assert vocabulary.encode(["hundehunde"] * 4, "de") == word * 3
+
+
 def test_a_sentence_of_nothing_known_is_one_unknown_word():
     assert build("pieces").encode(["zzz"], "de") == [1]
 

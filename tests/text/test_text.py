@@ -133,6 +133,10 @@ def test_vowel_signs_are_letters_and_marks_between_words_are_none():
     assert letters("a_b") == "ab"
 
 
+def test_letters_of_another_width_and_joined_ones_are_the_same_letters():
+    assert letters("ﬁt Ａ１") == "fita1"
+
+
 def test_lowercase_and_normalize_are_choices():
     assert build_tokenizer("en", "whitespace", False, False)("A „Hat“") == ["A", "„Hat“"]
     assert build_tokenizer("en", "whitespace", True, False)("A „Hat“") == ["a", "„hat“"]

@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pandas as pd
 import pytest
-from gensim.models import KeyedVectors
+from gensim.models import FastText, KeyedVectors
 from lone_stage import run_stage
 from pydantic import TypeAdapter, ValidationError
 from refusals import refused
@@ -161,6 +161,20 @@ def test_fasttext_puts_words_of_like_contexts_side_by_side():
     same = np.array([[a[0] == b[0] and a != b for b in found] for a in found])
     other = np.array([[a[0] != b[0] for b in found] for a in found])
     assert cosines[same].min() > cosines[other].max() + 0.3
+
+
+def test_fasttext_is_gensims_skip_gram_with_every_number_of_the_recipe():
+    random = np.random.default_rng(0)
+    sentences = [[f"wort{i}" for i in random.zipf(1.5, 12) % 900] for _ in range(200)]
+    words = {word for sentence in sentences for word in sentence}
+    options = fasttext(min_n=2, subsampling=0.01, seed=3)  # these too unlike gensim's own
+    oracle = FastText(
+        sentences, sg=1, vector_size=16, epochs=8, window=3, min_count=2, min_n=2, max_n=4,
+        bucket=1000, negative=4, sample=0.01, alpha=0.05, seed=3, workers=1,
+    ).wv  # fmt: skip
+    found, matrix = train_fasttext({"en": sentences}, {"en": words}, options)["en"]
+    expected = np.stack([oracle[word] / np.linalg.norm(oracle[word]) for word in found])
+    np.testing.assert_allclose(matrix, expected, atol=1e-6)
 
 
 def test_every_training_word_has_a_vector_rare_ones_by_their_n_grams():
