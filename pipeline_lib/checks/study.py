@@ -75,7 +75,7 @@ def check_study(settings: Settings, dataset: str | None = None) -> Findings:
         check.worlds(), check.splits(), check.languages(), check.extractors(), check.pairs(),
         nothing_left(settings, data), check.translators(), translator_problems(settings, data),
         translation_problems(settings, data), lender_problems(settings, data), check.recipes(),
-        mixed_features(settings, check.all), reranking_problems(settings, data),
+        mixed_features(settings, check.all), reranking_problems(settings, check.all, data),
         leaks(settings, check.all, data), check.growth(), check.memory(),
     ):  # fmt: skip
         found.problems += dict.fromkeys(problem)

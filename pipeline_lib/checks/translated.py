@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
 from pipeline_lib.checks.shown import (
     Photos,
     photos_of_rows,
@@ -10,6 +11,8 @@ from pipeline_lib.checks.shown import (
     translator_photos,
 )
 from pipeline_lib.contract.tables import TRAIN, VAL
+from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.settings.study import Settings
 
 
@@ -49,8 +52,10 @@ def translation_problems(settings: Settings, data: Mapping[str, Data]) -> Iterat
         yield from _learnt(settings, data, name)
 
 
-def reranking_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
-    """Yield which re-rankings lack lists, or rank those of photos that their recipe learnt."""
+def reranking_problems(
+    settings: Settings, recipes: Mapping[str, Recipe], data: Mapping[str, Data]
+) -> Iterator[str]:
+    """Yield which re-rankings lack lists, or rank those of photos that their model has learnt."""
     shown = photos_shown(settings, photos_of_rows(settings, data)) if settings.rerankings else {}
     for name, chosen in settings.rerankings.items():
         own = data.get(chosen.dataset)
@@ -62,41 +67,54 @@ def reranking_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator
                 "translator of a data set that has both"
             )
         elif text:
-            yield from _ranked_photos_learnt(settings, data, name, text, shown)
+            ranked = _ranked_photos(settings, data, chosen, text)
+            yield from _ranked_photos_learnt(settings, recipes, name, ranked, shown)
+
+
+def _ranked_photos(
+    settings: Settings, data: Mapping[str, Data], chosen: Reranking, text: Photos
+) -> Photos:
+    """Return the photos whose translations are ranked, of those of the translated sentences."""
+    ranked = {split: text[split] for split in (VAL, "test")}
+    if "image" not in chosen.similarities:
+        return ranked
+    # Of a photo without features no sentence is taken.
+    pictured = data.get(settings.extractors[chosen.features].dataset)
+    known = pictured and pictured.images is not None
+    there = set(pictured.images["image_id"]) if known else set()
+    return {split: ids & there for split, ids in ranked.items()}
 
 
 def _ranked_photos_learnt(
     settings: Settings,
-    data: Mapping[str, Data],
+    recipes: Mapping[str, Recipe],
     name: str,
-    text: Photos,
+    ranked: Photos,
     shown: Mapping[str, Photos],
 ) -> Iterator[str]:
-    """Yield which photos are ranked by a recipe that has learnt them: the stage would refuse them.
+    """Yield which photos are ranked by a recipe that has learnt them, or builds upon one that has.
 
     Args:
         settings: Of the study.
-        data: Its data sets.
+        recipes: All of its recipes.
         name: Of the re-ranking.
-        text: Photos of the translated sentences.
+        ranked: Photos whose translations it ranks.
         shown: Photos of each pair set.
     """
-    chosen = settings.rerankings[name]
-    sets = settings.pair_sets(chosen.pairs)
-    learnt, validated = (
-        set().union(*(shown[each][split] for each in sets)) for split in (TRAIN, VAL)
-    )
-    shared = text[VAL] & learnt | text["test"] & (learnt | validated)
-    if "image" in chosen.similarities:  # of the others, no sentence is taken
-        pictured = data.get(settings.extractors[chosen.features].dataset)
-        known = pictured and pictured.images is not None
-        shared &= set(pictured.images["image_id"]) if known else set()
-    if shared:
-        yield (
-            f"rerankings.{name}.pairs: {chosen.recipe} learns {len(shared)} of the photos whose "
-            f"translations it would rank (first: {min(shared)}). Name a recipe that has not seen "
-            "them"
-        )
+    recipe = settings.rerankings[name].recipe
+    for teacher, said in builds_upon(settings, recipes, recipe).items():
+        seen: Photos = {TRAIN: set(), VAL: set()}
+        for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
+            for split in splits:
+                seen[split] |= shown[pairs][split]
+        # Weights are tuned on the split val, where a model may have been validated, too.
+        shared = ranked[VAL] & seen[TRAIN] | ranked["test"] & (seen[TRAIN] | seen[VAL])
+        if shared:
+            who = f"{recipe} learns from" if teacher == recipe else said
+            yield (
+                f"rerankings.{name}.recipe: {who} {len(shared)} of the photos whose translations "
+                f"{recipe} would rank (first: {min(shared)}). Name a recipe that has not seen them"
+            )
 
 
 def _learnt(settings: Settings, data: Mapping[str, Data], name: str) -> Iterator[str]:
