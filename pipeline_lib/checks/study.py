@@ -350,7 +350,7 @@ class _Check:
         return sum(self.data[name].photos.get("train", 0) for name in datasets)
 
     def growth(self) -> Iterator[str]:
-        """Shares of photos that leave fewer than their word vectors have numbers."""
+        """Runs on fewer photos or languages with fewer photos than their vectors have numbers."""
         for name, chosen in self.settings.growth.items():
             dim = self.settings.word_vectors[chosen.word_vectors].dim
             photos = self._photos_learnt(self.all[name])
@@ -361,6 +361,32 @@ class _Check:
                         f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
                         "Make the share larger"
                     )
+            yield from self._growth_in_languages(name, dim)
+
+    def _growth_in_languages(self, name: str, dim: int) -> Iterator[str]:
+        """Yield the first languages of a recipe that too few training photos have captions in."""
+        recipe, learnt = self.all[name], {}
+        for language in recipe.languages if self._photos_learnt(recipe) else ():
+            learnt |= dict.fromkeys(self._captioned(recipe.pairs, language))
+            if len(learnt) >= dim:
+                return
+            yield (
+                f"growth.{name}: expected captions of {dim} training photos or more in the first "
+                f"languages of the recipe, up to {language}, as many as its word vectors have "
+                f"numbers, found {len(learnt)}. Name a language that more photos have first"
+            )
+
+    def _captioned(self, pairs: str, language: str) -> set[str]:
+        """Return the ids of the training photos with captions of a language; none of drawn ones."""
+        return set().union(
+            *(
+                self.rows[name][TRAIN] & self.data[own.dataset].captioned[TRAIN, language, kind]
+                for name in self.settings.pair_sets(pairs)
+                if (own := self.settings.pairs.get(name)) and own.dataset in self.data
+                for kind in own.captions.get(language, ())
+                if (TRAIN, language, kind) in self.data[own.dataset].captioned
+            )
+        )
 
     def _photos_learnt(self, recipe: Recipe) -> int:
         """Return how many training photos with features a recipe has (most, of drawn ones)."""

@@ -34,13 +34,14 @@ def read_report(path: Path) -> dict:
 
 
 def read_rows(path: Path, **options: object) -> pd.DataFrame:
-    """Read a report in CSV, with the options of pandas.
+    """Read a report in CSV, with the options of pandas; empty fields alone are missing ones.
 
     Raises:
         ContractError: If it is not there, or damaged.
     """
     with reading(path, "a table with a header"):
-        return pd.read_csv(path, **options)
+        # By default nan, a language of 18 million, would be no text.
+        return pd.read_csv(path, **{"keep_default_na": False, "na_values": [""], **options})
 
 
 def read_reports(folder: Path) -> dict[str, dict]:

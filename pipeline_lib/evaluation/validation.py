@@ -37,7 +37,8 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
         ``recall_sum`` and ``mean_rank`` of all pools; of each (set, language) ``recall_sum_...``,
         the sum of six recalls (%, R@1, 5 and 10 both ways), and ``image_to_text_r1_...``; of each
         (source, target) ``word_translation_p1_...``, the share (%) of words whose nearest neighbour
-        translates them.
+        translates them. A vocabulary that pools the languages has none of these: which of its words
+        are of which language, it does not say.
     """
     images = model.embed_features(examples.features).numpy()
     sums, first, mean_ranks = {}, {}, []
@@ -60,6 +61,8 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
 
 
 def _word_precisions(model: JointSpace, tested: WordPairs) -> dict[str, float]:
+    if len(model.vocabulary.tables) == 1:
+        return {}  # each word would be its own nearest neighbour
     words = {language: model.embed_words(language) for pair in tested for language in pair}
     precisions = {}
     for (source, target), pairs in tested.items():

@@ -153,6 +153,11 @@ def parts(table: Path) -> Iterator[pa.Table]:
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if getattr(error, "errno", None):  # of the operating system; a damaged page has none
             raise
+        if "straddl" in str(error):  # Arrow's words for a row that is longer than its block
+            raise ContractError(
+                f"{table}: expected rows of less than 1 MB, found a longer one. Shorten it, or "
+                "save the table as .parquet"
+            ) from error
         hint = ". Save the table as UTF-8" if "UTF8" in str(error) else ""
         raise ContractError(
             f"{table}: expected a table with a header, found {error}{hint}"

@@ -119,6 +119,8 @@ def _to_rgb(image: Image.Image, opened: Image.Image) -> Image.Image:
         return _upper_8_bits(np.asarray(image), opened).convert("RGB")
     if image.mode in ("I", "F"):
         raise ImageError(f"expected 8 or 16 bits per channel, found 32 (mode {image.mode})")
+    if image.mode == "La":  # levels times opacity; Pillow turns it into LA alone
+        image = image.convert("LA")
     if image.has_transparency_data:
         white = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(white, image.convert("RGBA"))

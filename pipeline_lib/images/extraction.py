@@ -49,7 +49,8 @@ def extract(
 
     Raises:
         ContractError: Before any work: every missing file and wrong setting. At the end, with
-            nothing published and the work kept: every image that could not be used.
+            nothing published and the work kept: every image that could not be used; that images
+            have changed meanwhile.
     """
     folder = Path(folder)
     raise_problems(output, _problems_before_work(images, folder, settings))
@@ -58,9 +59,13 @@ def extract(
     stored = dim * TRANSFORMS[settings.transform].vectors
     with open_pool(partial(ImageWorker.load, settings, folder, weights)) as pool:
         attributes = _attributes(settings, weights, dim, pool.description["precision"])
-        keys = _batch_keys(images, folder, settings.batch_size, [attributes, pool.description])
+        made_by = [attributes, pool.description]
+        keys = _batch_keys(images, folder, settings.batch_size, made_by)
         with FeatureStore(Path(resume), keys, settings.batch_size, len(images), stored) as store:
             raise_problems(output, encode_images(images, folder, settings, pool, store))
+            # DVC records the photos as they are at the end.
+            at_end = _batch_keys(images, folder, settings.batch_size, made_by)
+            raise_problems(output, _changed(folder, keys, at_end))
             ids = images["image_id"].to_numpy(object)
             write_features(Features(ids, store.read(), attributes), output)
 
@@ -206,11 +211,28 @@ def _batch_keys(
     keys = []
     for first in range(0, len(images), batch_size):
         rows = images[first : first + batch_size]
-        files = [(path, os.stat(folder / path)) for path in rows["path"]]
-        stats = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in files]
+        stats = [(path, *_size_and_time(folder / path)) for path in rows["path"]]
         parts = [*common, batch_size, stats]
         keys.append(hashlib.sha256(json.dumps(parts).encode()).digest())
     return keys
+
+
+def _size_and_time(photo: Path) -> tuple[int, int]:
+    """Return the size of a photo in bytes and its time in ns; zeros if it is gone meanwhile."""
+    try:
+        stat = photo.stat()
+    except FileNotFoundError:
+        return 0, 0
+    return stat.st_size, stat.st_mtime_ns
+
+
+def _changed(folder: Path, at_start: list[bytes], at_end: list[bytes]) -> Iterator[str]:
+    batches = sum(one != other for one, other in zip(at_start, at_end, strict=True))
+    if batches:
+        yield (
+            f"{folder}: photos of {batches} of {len(at_end)} batches have changed since the start. "
+            "Run again: only these batches are read anew"
+        )
 
 
 def _computation(precision: str) -> list[object]:

@@ -5,10 +5,9 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path, PurePath
 
 import numpy as np
@@ -118,14 +117,17 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
         rows = known.copy()
         changed = [path for path, stat in found.items() if not _is_current(known.get(path), stat)]
         of_content = {row[2]: row for row in known.values() if not row[3]}
-        write = partial(write_rows, rows, schema, file)
+
+        def write() -> None:
+            write_rows(_kept(rows, known), schema, file)
+
         try:
             _add(rows, _embedded(embedder, photos, changed, found, of_content), write)
             for path in known.keys() - found.keys():
                 if not any(PurePath(path).is_relative_to(folder) for folder in unlisted):
                     del rows[path]  # only now: until all are embedded, one may be known by content
         finally:
-            if _written(rows) != _written(known):
+            if _written(_kept(rows, known)) != _written(known):
                 write()
     return _index(photos, {path: rows[path] for path in found}, dim)
 
@@ -207,6 +209,11 @@ def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:
     return row is not None and bool(row[2]) and row[:2] == stat
 
 
+def _kept(rows: _Rows, known: _Rows) -> _Rows:
+    """Return rows with what was known of photos that could not be read this time."""
+    return {path: row if row[2] else known.get(path, row) for path, row in rows.items()}
+
+
 def _written(rows: _Rows) -> dict[str, tuple]:
     """Return what tells rows apart, of those that are written."""
     return {path: row[:3] for path, row in rows.items() if row[2]}
@@ -246,7 +253,7 @@ def _embedded(
                     continue
                 bar.update()
                 yield path, (*found[path], *row)
-            for path, outcome in _embedded_once(embedder, folder, new):
+            for path, outcome in _embedded_once(embedder, folder, new, found):
                 bar.update()
                 row = (*found[path], *outcome)
                 if not row[3]:
@@ -255,16 +262,22 @@ def _embedded(
 
 
 def _embedded_once(
-    embedder: Embedder, folder: Path, equal: dict[str, list[str]]
+    embedder: Embedder,
+    folder: Path,
+    equal: dict[str, list[str]],
+    found: Mapping[str, tuple[int, int]],
 ) -> Iterator[tuple[str, _Outcome]]:
     """Yield what becomes of photos, given by their SHA-256: of equal ones one is embedded.
 
-    Where that one could not be read, the next is tried: no photo inherits a problem.
+    Where that one could not be read, or is another meanwhile, the next is tried: no photo inherits
+    a problem, or the vector of what is no copy.
     """
     while equal:
         vectors = embedder.embed_each([folder / paths[0] for paths in equal.values()])
         for (digest, paths), vector in zip(equal.items(), vectors, strict=True):
             outcome = _outcome(digest, vector)
+            if _stat(folder / paths[0]) != found[paths[0]]:
+                outcome = "", "has changed while it was read", None
             done = paths[:1] if outcome[1] else paths[:]
             del paths[: len(done)]
             yield from ((path, outcome) for path in done)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pipeline_lib.contract.problems import named
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
 
 def printable(name: Path | str) -> str:
     """Return a name as text that can be encoded: its bytes that are no UTF-8 as question marks."""
@@ -13,8 +15,11 @@ def printable(name: Path | str) -> str:
 
 
 def on_one_line(name: Path | str) -> str:
-    """Return a name as :func:`printable` does, its line breaks and other controls escaped."""
-    return re.sub(r"[\x00-\x1f\x7f]", lambda found: repr(found[0])[1:-1], printable(name))
+    """Return a name as :func:`printable` does, its line breaks and other controls escaped.
+
+    Of these are marks of direction, too, which turn round what stands beside them.
+    """
+    return _CONTROLS.sub(lambda found: ascii(found[0])[1:-1], printable(name))
 
 
 def listed(unreadable: Mapping[str, str]) -> list[str]:

@@ -40,6 +40,13 @@ def test_a_report_is_read_as_it_was_written(tmp_path):
     assert read_report(tmp_path / "x") == {"a": {"b": 0.3333}}
 
 
+def test_min_nan_is_a_language_and_an_empty_field_is_missing(tmp_path):
+    (tmp_path / "x").write_text("language,score\nnan,\nen,1.5\n")
+    rows = read_rows(tmp_path / "x")
+    assert rows["language"].tolist() == ["nan", "en"]
+    assert rows["score"].isna().tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     "line", [b"\xff", b"[1]", b'{"image": 1}', json.dumps({"image": "a", "facts": 1}).encode()]
 )

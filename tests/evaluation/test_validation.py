@@ -81,3 +81,11 @@ def test_words_are_tested_in_the_directions_that_are_given():
 
 def _cosine(a, b):
     return a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+
+
+def test_words_of_a_pooled_vocabulary_are_not_tested_while_training():
+    """It does not say whose words are whose: each would be its own nearest neighbour."""
+    model, corpus, _ = prepare("alternating", PAIRS, vocabulary="pooled")
+    word = model.embed_words("en")[0][0]
+    found = validation_scores(model, corpus, {("en", "de"): [(word, word)]})
+    assert not [key for key in found if key.startswith("word_translation")]

@@ -74,6 +74,15 @@ def test_values_of_a_text_table_come_out_as_they_stand(embed, tmp_path, name):
     assert table.to_pylist() == [dict(zip(columns, row, strict=True)) for row in rows]
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", ["t.tsv", "t.csv"])
+def test_a_row_of_more_than_a_megabyte_is_refused(embed, tmp_path, name, first):
+    rows = [("short", "en", "blue")] * first + [("x" * 2_500_000, "en", "a red photo")]
+    result, output = embed(write(tmp_path / name, rows))
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert f"{name}: expected rows of less than 1 MB, found a longer one" in result.output
+
+
 def test_a_quoted_value_keeps_its_lines_and_commas(embed, tmp_path):
     (tmp_path / "t.csv").write_text('id,note,text\n007,"a,\n""b""",red\n008,"",blue\n009,,white\n')
     result, output = embed(tmp_path / "t.csv", "--language", "en")

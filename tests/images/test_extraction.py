@@ -305,6 +305,28 @@ def test_work_is_done_again_where_something_changed(
     assert resumed.read_bytes() == run(photos, settings, "new").read_bytes()
 
 
+@pytest.mark.parametrize("what", ["another", "gone"])
+def test_a_photo_that_changes_while_others_are_read_is_not_published(
+    photos, run, tmp_path, encoded, monkeypatch, what
+):
+    photo, read = tmp_path / "photos/005.jpg", extraction.encode_images
+
+    def meanwhile(*arguments):
+        problems = list(read(*arguments))
+        photo.unlink() if what == "gone" else Image.new("RGB", (50, 50)).save(photo)
+        return problems
+
+    monkeypatch.setattr(extraction, "encode_images", meanwhile)
+    with pytest.raises(ContractError, match="photos of 1 of 3 batches have changed since the star"):
+        run(photos, extractor())
+    monkeypatch.setattr(extraction, "encode_images", read)
+    Image.new("RGB", (50, 50)).save(photo)
+    del encoded[:]
+    resumed = run(photos, extractor())
+    assert len(encoded) == 1
+    assert resumed.read_bytes() == run(photos, extractor(), "new").read_bytes()
+
+
 @pytest.mark.parametrize(("line", "batches"), [("# Why.", 0), ("SIDE = 1", 3)])
 def test_work_is_done_again_only_for_code_that_does_something_else(
     photos, run, tmp_path, encoded, monkeypatch, line, batches

@@ -94,6 +94,16 @@ def test_modes_of_png(tmp_path, mode, pixel, expected):
     assert np.abs(decoded.astype(int) - expected).max() <= 1
 
 
+def test_greyscale_that_holds_levels_times_opacity_lies_over_white(tmp_path):
+    Image.new("LA", (5, 4), (50, 100)).save(tmp_path / "a.tif")
+    unassociated, associated = (struct.pack("<HHIH", 338, 3, 1, kind) for kind in (2, 1))
+    content = (tmp_path / "a.tif").read_bytes()
+    assert content.count(unassociated) == 1
+    (tmp_path / "b.tif").write_bytes(content.replace(unassociated, associated))
+    over_white = 50 + 255 - 100
+    assert np.abs(decode(tmp_path / "b.tif").astype(int) - over_white).max() <= 1
+
+
 @pytest.mark.parametrize("suffix", ["png", "tif"])
 def test_16_bit_greyscale_keeps_its_upper_bits(tmp_path, suffix):
     levels = np.array([[0, 255, 256, 32768, 65535]] * 2, np.uint16)

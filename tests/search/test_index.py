@@ -251,6 +251,51 @@ def test_a_folder_that_no_right_lets_list_is_named_and_its_vectors_stay(
     assert update()[1] == []
 
 
+def test_where_no_right_lets_see_photos_their_vectors_stay(update, photos, monkeypatch):
+    update()
+    stat = Path.stat
+
+    def refused(path, **options):
+        if path.name == "red.png":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    def digest(path):
+        path.stat()
+        return path.name
+
+    monkeypatch.setattr(Path, "stat", refused)
+    monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
+    (photos / "green.png").unlink()  # what is written anew keeps them, too
+    assert update()[0].unreadable == {"red.png": "Permission denied"}
+    monkeypatch.undo()
+    assert "red.png" in update()[0].paths
+    assert update()[1] == []
+
+
+def test_a_photo_that_changes_while_it_is_read_hands_its_copies_no_vector(
+    update, photos, colours, tmp_path, monkeypatch
+):
+    shutil.copy(photos / "red.png", photos / "copy.png")  # stands before it
+    digest = file_sha256
+
+    def meanwhile(path):
+        found = digest(path)
+        if path.name == "copy.png":
+            Image.new("RGB", (30, 30), "blue").save(path)
+        return found
+
+    monkeypatch.setattr("pipeline_lib.search.index.file_sha256", meanwhile)
+    assert update()[0].unreadable == {"copy.png": "has changed while it was read"}
+    monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
+    index = update()[0]
+    alone = update_index(
+        Embedder.load(colours / "model"), colours / "model", photos, tmp_path / "new.parquet"
+    )
+    assert index.paths == alone.paths
+    np.testing.assert_array_equal(index.vectors, alone.vectors)
+
+
 def test_a_photo_that_no_right_lets_see_is_named(update, photos, monkeypatch):
     (photos / "black.png").write_bytes(b"x")
     stat = Path.stat

@@ -122,6 +122,13 @@ def test_a_name_with_a_line_break_is_one_line(search, colours, tmp_path):
     assert "unreadable: cut\\n.png: expected an image" in result.stderr
 
 
+def test_a_name_moves_nothing_else_of_a_line(search, colours, tmp_path):
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    (photos / "red.png").rename(photos / "r\x9b31m\x85\u2028\u202egpj.png")
+    result = search("a red photo", "-k", 1, photos=photos)
+    assert result.stdout.endswith("/r\\x9b31m\\x85\\u2028\\u202egpj.png\n")
+
+
 def test_a_folder_that_holds_no_model(colours):
     result = CliRunner().invoke(main, ["search", str(colours), str(colours / "photos"), "red"])
     assert result.exit_code == 2
