@@ -20,7 +20,12 @@ from shell import python
 
 from pipeline_lib import publishing
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
+from pipeline_lib.publishing import (
+    keep_until_recorded,
+    publish,
+    resume_folder,
+    tree_sha256,
+)
 
 
 def test_publishes_a_file_and_replaces_the_old_one(tmp_path):
@@ -184,6 +189,24 @@ def test_of_work_that_was_finished_no_more_is_promised_than_what_still_holds(
         "features@a: was finished, but DVC has not recorded it. What still holds"
     )
     assert f"delete {work}" in said
+
+
+def test_a_folder_is_told_from_another_by_names_and_contents_wherever_it_lies(tmp_path):
+    files = {
+        "model": {"a": "1", "deep/b": "2"},
+        "elsewhere/model": {"deep/b": "2", "a": "1"},
+        "renamed": {"a": "1", "deep/c": "2"},
+        "moved": {"a": "1", "b": "2"},
+        "exchanged": {"a": "2", "deep/b": "1"},
+    }
+    for folder, contents in files.items():
+        for name, text in contents.items():
+            path = tmp_path / folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    model, elsewhere, *others = (tree_sha256(tmp_path / folder) for folder in files)
+    assert model == elsewhere
+    assert len({model, *others}) == 4
 
 
 @pytest.mark.parametrize("writable", ["rw-rw-r--", "rw-------"])

@@ -10,14 +10,23 @@ import tiny
 from click.testing import CliRunner
 from graph import ROOT, read_yaml
 from own_study import change, photo, rewrite
+from tiny_translation import recipe as translator
 
+from pipeline_lib.checks import memory
 from pipeline_lib.checks.data import known_data
-from pipeline_lib.checks.memory import COPIES, machine_bytes, recipe_bytes, weights
+from pipeline_lib.checks.memory import (
+    COPIES,
+    machine_bytes,
+    recipe_bytes,
+    translator_bytes,
+    weights,
+)
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.generate import generate
+from pipeline_lib.models.translator import NETWORKS
 from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.preparation import parameter_counts
 from stages.captions import main as captions
@@ -388,6 +397,14 @@ PROBLEMS_OF_WORLD = {
         "pseudopairs.world_pseudo.retrieval.neighbours: expected at most 1,000, as many training "
         "captions as sketch_en has in en, found 100,000",
     ),
+    "more neighbours than captions of half the photos": (
+        lambda: [
+            change("pairs", "sketch_en", "images", to="first_half"),
+            change("pseudopairs", "world_pseudo", "retrieval", "neighbours", to=501),
+        ],
+        "pseudopairs.world_pseudo.retrieval.neighbours: expected at most 500, as many training "
+        "captions as sketch_en has in en, found 501",
+    ),
     "facts that are not there": (
         lambda: change("pseudopairs", "world_pseudo", "images_of", "facts", to="data/nnone.jsonl"),
         "pseudopairs.world_pseudo.images_of.facts: data/nnone.jsonl is not there",
@@ -683,6 +700,15 @@ def test_translations_may_add_to_translations(monkeypatch):
     assert check_study(changed).problems == []
 
 
+def test_as_many_photos_as_word_vectors_have_numbers_are_enough(mine):
+    entry = {"pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent"}
+    change("growth", "mine", to=entry | {"photos": [0.5], "seeds": [1]})
+    for dim, said in ((16, True), (15, False)):  # of 30 photos
+        change("word_vectors", "mine_latent", "dim", to=dim)
+        change("recipes", "mine", "word_dim", to=dim)
+        assert (f"expected {dim} photos or more" in check().output) == said
+
+
 def test_a_pair_set_that_validates_nothing_needs_no_photos_for_it(mine):
     rewrite(*((f"{n}\tval", f"{n}\ttest") for n in own_study.NAMES[30:35]))
     assert "expected 2 photos or more in the split val, found 0" in check().output
@@ -711,3 +737,28 @@ def test_the_estimate_is_below_what_torch_counts_and_near_it(objective, universa
 
 def test_the_memory_of_this_machine_is_known():
     assert 2**28 < machine_bytes() < 2**50
+
+
+@pytest.mark.parametrize(
+    ("sizes", "near"),
+    [
+        ({"architecture": "transformer", "dim": 256, "feed_forward": 512, "layers": 3}, 0.9),
+        ({"architecture": "gru_attention", "word_dim": 200, "hidden_dim": 256}, 0.4),
+    ],
+    ids=["transformer", "gru"],
+)
+def test_the_estimate_of_a_translator_is_below_what_torch_counts(sizes, near):
+    chosen = translator(**sizes)
+    real = sum(each.numel() for each in NETWORKS[chosen.architecture](chosen, 4).parameters())
+    assert near * real < translator_bytes(chosen) / (4 * COPIES) <= real
+
+
+def test_a_container_has_the_memory_that_it_is_left(tmp_path, monkeypatch):
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "Path", lambda _: limit)
+    whole = machine_bytes()
+    found = {}
+    for text in ("268435456", "max", str(2**60)):
+        limit.write_text(f"{text}\n")
+        found[text] = machine_bytes()
+    assert found == {"268435456": 2**28, "max": whole, str(2**60): whole}

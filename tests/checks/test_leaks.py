@@ -1,6 +1,7 @@
 """No recipe is tested on photos that it, or a model that it builds upon, learnt."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from graph import ROOT
 
 from pipeline_lib.checks.data import Data
 from pipeline_lib.checks.leaks import leaks
+from pipeline_lib.checks.shown import translations_of
 from pipeline_lib.checks.translated import reranking_problems, translation_problems
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.pseudopairs import Side
@@ -188,6 +190,24 @@ def test_a_translator_of_a_data_set_learnt_none_of_its_photos(monkeypatch):
         "translations.flickr8k_machine.model: en_de learnt 2 photos (first: c) that flickr8k "
         "validates or tests on. Name it in exclude_images of en_de"
     ]
+
+
+def test_translations_of_translations_are_two_translators_work():
+    first = SimpleNamespace(
+        dataset="photos", source_language="en", annotation="caption", target_language="de"
+    )
+    french = SimpleNamespace(dataset="again", captions={"fr": ["machine"]}, validation_kinds={})
+
+    def found(annotation):
+        again = SimpleNamespace(
+            dataset="first", source_language="de", annotation=annotation, target_language="fr"
+        )
+        translations = {"first": first, "again": again}
+        study = SimpleNamespace(translations=translations, pseudopairs={}, pairs={"fr": french})
+        return [made.target_language for made in translations_of(study, "fr")]
+
+    assert found("machine") == ["fr", "de"]
+    assert found("caption") == ["fr"]  # of German that people wrote
 
 
 def test_a_photo_that_one_set_trains_on_and_another_validates_on_is_named(study):

@@ -278,7 +278,7 @@ def test_a_bug_in_a_reading_thread_is_not_silent(photos, run, monkeypatch, encod
 
 
 @pytest.mark.parametrize(
-    "change", ["photo", "photo of as many bytes", "batch_size", "crop", "threads"]
+    "change", ["photo", "photo of as many bytes", "batch_size", "crop", "threads", "libraries"]
 )
 def test_work_is_done_again_where_something_changed(
     photos, run, tmp_path, encoded, monkeypatch, change
@@ -297,6 +297,8 @@ def test_work_is_done_again_where_something_changed(
         expected = 2
     elif change == "crop":
         settings = extractor(crop=33)
+    elif change == "libraries":
+        monkeypatch.setattr(extraction, "version", lambda package: "of tomorrow")
     else:
         monkeypatch.setattr(torch, "get_num_threads", lambda: 64)
     del encoded[:]
@@ -359,6 +361,35 @@ def test_store_takes_no_damaged_vectors_for_finished_ones(tmp_path):
         file.seek(2 * 5 * 4)  # the first byte of the second batch
         file.write(b"x")
     assert finished_of(tmp_path, keys) == [True, False]
+
+
+def test_store_writes_the_rest_of_what_the_disk_took_in_part(tmp_path, monkeypatch):
+    keys = [bytes([i]) * 32 for i in (1, 2)]
+    pwrite = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, place: pwrite(file, data[:7], place))
+    fill_store(tmp_path, keys, np.arange(15, dtype="<f4").reshape(3, 5))
+    assert finished_of(tmp_path, keys) == [True, True]
+
+
+def test_store_calls_finished_only_what_is_on_the_disk(tmp_path, monkeypatch):
+    done, pwrite = [], os.pwrite
+
+    def noted(what, file):
+        done.append((what, os.path.basename(os.readlink(f"/proc/self/fd/{file}"))))
+
+    def write(file, data, place):
+        noted("written", file)
+        return pwrite(file, data, place)
+
+    monkeypatch.setattr(os, "pwrite", write)
+    monkeypatch.setattr(os, "fsync", lambda file: noted("flushed", file))
+    with FeatureStore(tmp_path, [b"k" * 32], 1, 1, 2) as store:
+        store.write(0, b"features", hashlib.sha256(b"features").digest())
+    assert done == [
+        (what, name)
+        for name in ("vectors.f32", "finished.sha256")
+        for what in ("written", "flushed")
+    ]
 
 
 def fill_store(folder, keys, vectors):

@@ -25,14 +25,16 @@ from ruamel.yaml import YAML
 from study import CHANCES, IMAGES, PER_IMAGE, ROOT, TEXT, write_study
 
 from pipeline_lib.cli.recipe import recipe
+from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.recalls import chance_recall_sum
+from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.evaluation.retrieval.hits import read_hits
 from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
 from pipeline_lib.reporting.page.charts import beta_charts, growth_charts, word_translation_charts
-from pipeline_lib.reporting.page.gallery import queries_each, spread
+from pipeline_lib.reporting.page.gallery import galleries, queries_each, spread
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.results import read_results
@@ -271,7 +273,9 @@ def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain, said)
     (found,) = verdicts(pd.DataFrame(rows), {Asked.sums("mule", "embn_de", "de"): lead}, 0.95)
     assert (found.lead.points, found.lead.certain) == (9, certain)
     assert (found.lead.test is None) == ("untested" in test)
-    assert said in evidence(found, 0.95).replace("\N{NO-BREAK SPACE}", " ")
+    words = evidence(found, 0.95).replace("\N{NO-BREAK SPACE}", " ")
+    assert said in words
+    assert words.endswith("first hit right for 1 % of captions, 2 % of images")
 
 
 def test_a_recipe_is_ranked_among_those_of_its_data_set():
@@ -320,6 +324,18 @@ def test_gallery_outlines_what_is_right(page):
         image = Image.open(io.BytesIO(base64.b64decode(source.partition(",")[2])))
         assert image.format == "JPEG"
         assert max(image.size) == 160
+
+
+def test_gallery_shows_captions_of_its_language_and_ranks_of_the_first_seed(study, monkeypatch):
+    monkeypatch.chdir(study)
+    captions = read_captions(Path("data/captions/world.parquet")).set_index("text")["caption_id"]
+    for gallery in galleries(read_results(load_settings())):
+        shown = [each for query in gallery.queries for each in (query.asked, *query.answers)]
+        assert all(f" {gallery.verdict.language} " in answer.text for answer in shown)
+        queries = read_queries(Path(f"data/queries/{gallery.recipe}.parquet"))
+        ranks = queries[queries["seed"] == 1].set_index("query_id")["rank"]
+        asked = [query for query in gallery.queries if query.direction == "text_to_image"]
+        assert [query.rank for query in asked] == [ranks[captions[q.asked.text]] for q in asked]
 
 
 def test_queries_shown_are_spread_over_those_found_and_missed():
@@ -560,6 +576,28 @@ def test_the_best_is_the_best_of_those_that_were_tested_alike():
     table = tables({"sts": reports})["sts"]
     bold = {(*table.rows[row][:2], table.header[column]) for row, column in table.best}
     assert bold == {("two", "a", "Pearson"), ("one", "b", "Pearson")}
+
+
+def test_the_best_of_each_paper_stand_together_in_the_language_they_are_best_in():
+    rows = {  # paper, data set and sums of recalls
+        "english": ("one", "world", {"en": 300.0, "de": 100.0}),
+        "german": ("one", "world", {"en": 200.0, "de": 150.0}),
+        "second": ("one", "world", {"en": 250.0, "de": 120.0}),
+        "other": ("two", "world", {"en": 50.0}),
+        "elsewhere": ("three", "coco", {"en": 400.0}),
+    }
+    reports = {
+        name: {
+            "pools": sums,
+            "per_seed": {"1": {n: {"sum_of_recalls": s} for n, s in sums.items()}},
+        }
+        for name, (*_, sums) in rows.items()
+    }
+    found = figures({"retrieval": reports})
+    for column, place in (("paper", 0), ("dataset", 1)):
+        found[column] = found["recipe"].map({name: row[place] for name, row in rows.items()})
+    named = {table.name: table for table in figure_tables(found, []) if table}
+    assert [row[0] for row in named["papers"].rows] == ["english", "german", "other"]
 
 
 def test_a_few_rows_tested_on_more_pairs_do_not_take_the_place_of_all_others():

@@ -143,6 +143,37 @@ def test_a_cluster_without_room_is_an_error():
         cluster._room(of_resources(CPU=8.0), asked)
 
 
+class Nodes:
+    """Ray as far as a pool knows it: each worker is ready at once, and is as described."""
+
+    exceptions = SimpleNamespace(RayTaskError=ConnectionError, RayError=TimeoutError)
+
+    def __init__(self, *descriptions):
+        self.loaded = iter([(f"node{n}", each) for n, each in enumerate(descriptions, start=1)])
+
+    def put(self, load):
+        return load
+
+    def remote(self, actor):
+        worker = SimpleNamespace(load=SimpleNamespace(remote=lambda *given: object()))
+        return SimpleNamespace(options=lambda **o: SimpleNamespace(remote=lambda: worker))
+
+    def wait(self, calls, num_returns, timeout):
+        return calls[:num_returns], calls[num_returns:]
+
+    def get(self, call):
+        return next(self.loaded)
+
+
+def test_a_worker_that_computes_otherwise_is_refused():
+    asked = cluster.Asked("auto", 2, 1, 0)
+    own = {"code": "a", "packages": ["2.15"]}
+    assert cluster.RayPool(Nodes(own, own), asked, Squares, 2).description == own
+    other = Nodes(own, own | {"packages": ["2.14"]})
+    with pytest.raises(ContractError, match=r"node2: expected a worker .* found another packages"):
+        cluster.RayPool(other, asked, Squares, 2)
+
+
 # With Ray
 
 

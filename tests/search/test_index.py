@@ -6,6 +6,7 @@ import shutil
 import stat
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,13 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.publishing import file_sha256
-from pipeline_lib.search.index import default_index, photo_paths, update_index, write_rows
+from pipeline_lib.search.index import (
+    _add,
+    default_index,
+    photo_paths,
+    update_index,
+    write_rows,
+)
 
 
 @pytest.fixture
@@ -72,6 +79,13 @@ def test_only_new_and_changed_photos_are_embedded(update, photos):
     assert embedded == ["new.png", "red.png"]
     np.testing.assert_array_equal(vector(index, "blue.png"), vector(first, "blue.png"))
     assert (vector(index, "red.png") != vector(first, "red.png")).any()
+
+
+def test_a_changed_photo_is_embedded_once(update, photos):
+    update()
+    Image.new("RGB", (9, 9), "grey").save(photos / "red.png")
+    assert update()[1] == ["red.png"]
+    assert update()[1] == []
 
 
 def test_moved_copied_and_touched_photos_are_known_by_their_content(update, photos):
@@ -338,6 +352,12 @@ def test_an_index_that_the_machine_fails_to_read_is_kept(update, tmp_path, monke
     assert (tmp_path / "index.parquet").read_bytes() == before
 
 
+def test_cameras_may_end_names_of_photos_in_capitals(tmp_path):
+    for name in ("DSC1.JPG", "a.Jpeg", "b.png", "JPG", "notes.TXT"):
+        (tmp_path / name).touch()
+    assert photo_paths(tmp_path) == ["DSC1.JPG", "a.Jpeg", "b.png"]
+
+
 def test_nothing_outside_the_folder_is_read(update, photos, tmp_path):
     shutil.copy(photos / "red.png", tmp_path / "secret.png")
     (photos / "link.png").symlink_to(tmp_path / "secret.png")
@@ -405,6 +425,24 @@ def test_an_index_that_is_soon_done_is_written_once(update, tmp_path, monkeypatc
     )
     update()
     assert len(written) == 1
+
+
+def test_an_index_is_written_for_a_tenth_of_the_time_at_most(monkeypatch):
+    """One of very many photos takes a minute."""
+    now, writes = [0], []
+    monkeypatch.setattr("pipeline_lib.search.index.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def embedded():
+        for number in range(10_000):
+            now[0] += 1
+            yield f"{number}.jpg", (1, 1, str(number), "", None)
+
+    def write():
+        now[0] += 60
+        writes.append(60)
+
+    _add({}, embedded(), write)
+    assert 0.09 < sum(writes) / now[0] < 0.11
 
 
 def test_moved_photos_stay_known_after_an_interruption(

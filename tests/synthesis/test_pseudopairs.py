@@ -342,7 +342,9 @@ def test_stage_writes_what_the_teacher_finds_most_similar(study):
     assert set(pairs["set"]) == {"pseudo", "drawings"}
     assert set(pseudo["seed"]) == {1}
     report = json.loads(metrics.read_text())
-    assert report["similarities"]["pairs"] == len(pseudo) == 12
+    assert report["similarities"]["pairs"] == len(pseudo) == len(borrowing) == 12
+    assert report["similarities"]["share_of_captions_that_borrow"] == 1
+    assert report["reuse"]["captions_lent_from"] == len(lent) == 16
     assert report["overlap"] == report["between_seeds"] == report["agreement"] == {}
 
 
@@ -367,9 +369,9 @@ def test_each_seed_borrows_by_its_own_teacher(study):
 
 
 def test_stage_compares_with_another_set_and_repeats_its_bytes(study):
-    first = study.run("first")
+    first = study.run("first", plus="drawings")  # which are no pseudopairs to compare with
     again = [path.read_bytes() for path in first]
-    assert [path.read_bytes() for path in study.run("first")] == again
+    assert [path.read_bytes() for path in study.run("first", plus="drawings")] == again
     _, metrics = study.run("second", compare_with="first")
     assert json.loads(metrics.read_text())["overlap"] == {
         "jaccard_of_captions": 1.0,

@@ -3,6 +3,7 @@
 import gzip
 import json
 import pickle
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,7 +53,7 @@ from pipeline_lib.synthesis.translate import (
 from pipeline_lib.synthesis.validation import bleu_tokenizer, greedy_bleu, measure, nbest_lists
 from pipeline_lib.text.subwords import Subwords
 from pipeline_lib.text.vocabulary import SPECIALS
-from stages import evaluate_translator
+from stages import evaluate_translator, train_translator, translate
 
 TOKENIZERS = {
     language: Tokenizer(tokenizer="whitespace", lowercase=True, normalize=False)
@@ -270,6 +271,27 @@ def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):
     assert (origin["log_likelihood"] == -1.5).all()
 
 
+def test_captions_that_have_changed_are_translated_anew(tmp_path, monkeypatch):
+    """As many as before, by the same engine: of the work that is kept, nothing is theirs."""
+    monkeypatch.chdir(tmp_path)
+    before = captions()
+    photos = before[["image_id", "split", "dataset"]].drop_duplicates("image_id")
+    write_images(photos.assign(path=photos["image_id"]), Path("data/images/toy.parquet"))
+    versions = before, before.assign(text=before["text"] + " now")
+    english = {text for table in versions for text in table["text"]}
+    lines = "".join(f"{text}\t{text.upper()}\n" for text in sorted(english))
+    Path("ready.tsv").write_text(f"source\ttranslation\n{lines}")
+    for table in versions:
+        write_captions(table, Path("data/captions/toy.parquet"))
+        sections = {"toy_de": settings(model="ready.tsv")}
+        run_stage(translate, "toy_de", monkeypatch, translations=sections, tokenizers=TOKENIZERS)
+        made = read_captions(Path("data/captions/toy_de.parquet"))
+        made = made[made["annotation"] == "machine"]
+        sources = table.set_index("caption_id")["text"]
+        assert len(made) == 10
+        assert list(made["text"]) == [sources[each].upper() for each in made["source_caption_id"]]
+
+
 def test_empty_translations_are_left_out_and_counted(capsys):
     """A beam may end after a piece that is nothing but a space."""
     chosen = settings()
@@ -424,26 +446,74 @@ def test_translations_are_held_against_targets_and_those_reported_found_as_the_r
 
 
 def test_a_data_set_without_test_split_has_lists_of_validation_alone(tmp_path, monkeypatch):
-    known = captions()[lambda rows: rows["split"] != "test"]
-    monkeypatch.chdir(tmp_path)
-    write_captions(known, Path("data/captions/toy.parquet"))
+    own = recipe("transformer")
+    lay_out(tmp_path, monkeypatch, captions()[lambda rows: rows["split"] != "test"], own)
     photos = images({"photo:4": "test"}).assign(dataset="toy", path="4.png")
     write_images(photos, Path("data/images/none.parquet"))
+    assert set(evaluated(own, monkeypatch)["quality"]) == {"val"}
+    assert {path.name for path in Path("data/nbest/toy").iterdir()} == {"val.nbest", "val.tsv"}
+
+
+def lay_out(tmp_path, monkeypatch, known, own):
+    """Go to the folder of a study with an untrained translator and these captions."""
+    monkeypatch.chdir(tmp_path)
+    write_captions(known, Path("data/captions/toy.parquet"))
     write_pairs(empty_pairs(), Path("data/pairs/none.parquet"))
-    Translator(recipe("transformer"), toy_subwords()).save(Path("data/translators/toy"))
+    Translator(own, toy_subwords()).save(Path("data/translators/toy"))
     Path("data/translators/toy/training.json").write_text("{}")
+
+
+def evaluated(own, monkeypatch):
+    """Run the stage and return its report."""
     bootstrap = {"resamples": 10, "confidence": 0.9, "seed": 1}
     run_stage(
         evaluate_translator,
         "toy",
         monkeypatch,
-        translators={"toy": recipe("transformer")},
+        translators={"toy": own},
         tokenizers=TOKENIZERS,
         evaluations=SimpleNamespace(retrieval=SimpleNamespace(bootstrap=bootstrap)),
     )
-    assert {path.name for path in Path("data/nbest/toy").iterdir()} == {"val.nbest", "val.tsv"}
-    report = json.loads(Path("metrics/reports/translators/toy.json").read_text())
-    assert set(report["quality"]) == {"val"}
+    return json.loads(Path("metrics/reports/translators/toy.json").read_text())
+
+
+def test_photos_that_a_translator_must_not_see_have_lists_and_no_part_in_its_quality(
+    tmp_path, monkeypatch
+):
+    own = recipe("transformer", exclude_images="others")
+    twice = captions().assign(image_id=lambda rows: rows["image_id"] + "b")
+    twice["caption_id"] += "b"
+    twice["source_caption_id"] += "b"
+    lay_out(tmp_path, monkeypatch, pd.concat([captions(), twice]), own)
+    photos = images({"photo:3b": "test"}).assign(dataset="others", path="3.png")
+    write_images(photos, Path("data/images/others.parquet"))
+    report = evaluated(own, monkeypatch)
+    assert {split: found["n_segments"] for split, found in report["quality"].items()} == {
+        "val": 1,
+        "test": 2,
+    }
+    listed = pd.read_csv("data/nbest/toy/val.tsv", sep="\t")
+    assert sorted(listed["image_id"]) == ["photo:3", "photo:3b"]
+
+
+def test_a_translator_of_other_sentences_starts_from_the_beginning(tmp_path, monkeypatch):
+    """Of the work that is kept, nothing is theirs."""
+    own = recipe("transformer", subwords=30)
+    lay_out(tmp_path, monkeypatch, captions(), own)
+    write_images(
+        images({"other": "test"}).assign(dataset="toy", path="a"), Path("data/images/none.parquet")
+    )
+
+    def weights(known):
+        write_captions(known, Path("data/captions/toy.parquet"))
+        run_stage(train_translator, "toy", monkeypatch, translators={"toy": own})
+        return Path("data/translators/toy/weights.safetensors").read_bytes()
+
+    first = weights(captions())
+    turned = captions().assign(text=lambda rows: rows["text"].str.split().str[::-1].str.join(" "))
+    found = weights(turned)
+    shutil.rmtree(".resume")
+    assert found == weights(turned) != first
 
 
 @pytest.mark.real_data
