@@ -30,7 +30,7 @@ def read_published(path: Path) -> pd.DataFrame:
     Raises:
         ContractError: Lists missing columns, or the lines whose value is no number.
     """
-    table = read_rows(path, dtype=str, keep_default_na=False)
+    table = read_rows(path, dtype=str, na_values=[])
     raise_problems(path, _column_problems(table))
     number = pd.to_numeric(table["value"], errors="coerce")
     raise_problems(path, _value_problems(table["value"], number))

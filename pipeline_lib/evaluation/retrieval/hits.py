@@ -68,7 +68,7 @@ def read_hits(path: Path) -> pd.DataFrame:
         ContractError: The file is damaged, or written by an earlier version.
     """
     text = dict.fromkeys(["language", "queries", *_OF_IMAGES], str)
-    hits = read_rows(path, dtype=text, keep_default_na=False)
+    hits = read_rows(path, dtype=text, na_values=[])
     raise_problems(path, _problems(hits))
     return hits
 
