@@ -365,9 +365,13 @@ class _Check:
 
     def _growth_in_languages(self, name: str, dim: int) -> Iterator[str]:
         """Yield the first languages of a recipe that too few training photos have captions in."""
-        recipe, learnt = self.all[name], {}
-        for language in recipe.languages if self._photos_learnt(recipe) else ():
-            learnt |= dict.fromkeys(self._captioned(recipe.pairs, language))
+        recipe, learnt = self.all[name], set()
+        sets = [self.settings.pairs.get(pairs) for pairs in self.settings.pair_sets(recipe.pairs)]
+        data = [self.data.get(own.dataset) if own else None for own in sets]
+        if any(each is None or each.images is None for each in data):
+            return  # what a stage draws, or lends, is not known yet
+        for language in recipe.languages[:-1]:
+            learnt |= self._captioned(recipe.pairs, language)
             if len(learnt) >= dim:
                 return
             yield (
@@ -377,16 +381,14 @@ class _Check:
             )
 
     def _captioned(self, pairs: str, language: str) -> set[str]:
-        """Return the ids of the training photos with captions of a language; none of drawn ones."""
-        return set().union(
-            *(
-                self.rows[name][TRAIN] & self.data[own.dataset].captioned[TRAIN, language, kind]
-                for name in self.settings.pair_sets(pairs)
-                if (own := self.settings.pairs.get(name)) and own.dataset in self.data
-                for kind in own.captions.get(language, ())
-                if (TRAIN, language, kind) in self.data[own.dataset].captioned
-            )
-        )
+        """Return the ids of the training photos of pair sets with captions of a language."""
+        found = set()
+        for name in self.settings.pair_sets(pairs):
+            own = self.settings.pairs[name]
+            captioned = self.data[own.dataset].captioned
+            for kind in own.captions.get(language, ()):
+                found |= self.rows[name][TRAIN] & captioned.get((TRAIN, language, kind), set())
+        return found
 
     def _photos_learnt(self, recipe: Recipe) -> int:
         """Return how many training photos with features a recipe has (most, of drawn ones)."""

@@ -40,7 +40,7 @@ def read_rows(path: Path, **options: object) -> pd.DataFrame:
         ContractError: If it is not there, or damaged.
     """
     with reading(path, "a table with a header"):
-        # By default nan, a language of 18 million, would be no text.
+        # By default nan, which is the code of Min Nan, would be no text.
         return pd.read_csv(path, **{"keep_default_na": False, "na_values": [""], **options})
 
 
