@@ -464,6 +464,15 @@ def test_a_world_is_drawn_wherever_its_folder_is_named(world):
     assert result.exit_code == 0, result.output
 
 
+def test_a_recipe_grows_in_a_world_that_is_not_drawn_yet(world):
+    change("growth", "polyview", to={
+        "pairs": "world_six", "features": "world_lite0", "word_vectors": "world_latent",
+        "photos": [0.5], "seeds": [1],
+    })  # fmt: skip
+    result = check()
+    assert result.exit_code == 0, result.output
+
+
 def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
     change("extractors", "world_sketch_lite0", "resize", to=288)
     result = check()
