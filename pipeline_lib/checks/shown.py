@@ -116,16 +116,17 @@ def _selected(settings: Settings, data: Mapping[str, Data], chosen: PairSet) -> 
     if own is None or (excluded is None and chosen.exclude_images in settings.datasets):
         return {TRAIN: set(), VAL: set()}
     left_out = excluded.outside() if excluded else set()
-    train = _of_kinds(own, TRAIN, chosen.captions)
+    train = of_kinds(own, TRAIN, chosen.captions)
     if chosen.images != "all":
         every = set().union(*(ids for (split, *_), ids in own.captioned.items() if split == TRAIN))
         train &= {*half_of(np.array([*every], object), chosen.images, settings.selection_seed)}
     return {
         TRAIN: train - left_out,
-        VAL: _of_kinds(own, VAL, chosen.validation_kinds) - left_out,
+        VAL: of_kinds(own, VAL, chosen.validation_kinds) - left_out,
     }
 
 
-def _of_kinds(data: Data, split: str, kinds: Mapping[str, list[Annotation]]) -> set[str]:
+def of_kinds(data: Data, split: str, kinds: Mapping[str, list[Annotation]]) -> set[str]:
+    """Return the photos of a split that have a caption of some kinds, by language."""
     asked = [(split, language, kind) for language, own in kinds.items() for kind in own]
     return set().union(*(data.captioned.get(kind, ()) for kind in asked))

@@ -12,7 +12,7 @@ from pipeline_lib.checks.leaks import builds_upon, leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large, translator_bytes
 from pipeline_lib.checks.photos import photos_in_two_splits
 from pipeline_lib.checks.selections import lender_problems, nothing_left
-from pipeline_lib.checks.shown import Photos, photos_of_rows, source_of
+from pipeline_lib.checks.shown import Photos, of_kinds, photos_of_rows, source_of
 from pipeline_lib.checks.translated import (
     reranking_problems,
     translation_problems,
@@ -385,9 +385,8 @@ class _Check:
         found = set()
         for name in self.settings.pair_sets(pairs):
             own = self.settings.pairs[name]
-            captioned = self.data[own.dataset].captioned
-            for kind in own.captions.get(language, ()):
-                found |= self.rows[name][TRAIN] & captioned.get((TRAIN, language, kind), set())
+            kinds = {language: own.captions.get(language, [])}
+            found |= self.rows[name][TRAIN] & of_kinds(self.data[own.dataset], TRAIN, kinds)
         return found
 
     def _photos_learnt(self, recipe: Recipe) -> int:

@@ -57,6 +57,19 @@ def text_alone(**changes):
     change("pairs", "mine", "plus", to="text")
 
 
+def grow(photos):
+    """Have the recipe trained on shares of its photos, too."""
+    change("growth", "mine", to={
+        "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
+        "photos": photos, "seeds": [1],
+    })  # fmt: skip
+
+
+def ten_numbers_a_word():
+    change("word_vectors", "mine_latent", "dim", to=10)
+    change("recipes", "mine", "word_dim", to=10)
+
+
 def english_of_five():
     """Leave English captions of 5 training photos alone."""
     table = pd.read_csv("data/raw/mine/captions.tsv", sep="\t", dtype=str)
@@ -110,21 +123,14 @@ PROBLEMS = {
         "translators.mine: needs ",
     ),
     "a share of photos that leaves fewer than word vectors have numbers": (
-        lambda: change("growth", "mine", to={
-            "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
-            "photos": [0.01], "seeds": [1],
-        }),
+        lambda: grow([0.01]),
         "growth.mine.photos: expected ",
     ),
     "a share of half the photos that leaves fewer": (
         lambda: [
             change("pairs", "mine", "images", to="first_half"),
-            change("word_vectors", "mine_latent", "dim", to=10),
-            change("recipes", "mine", "word_dim", to=10),
-            change("growth", "mine", to={
-                "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
-                "photos": [0.5], "seeds": [1],
-            }),
+            ten_numbers_a_word(),
+            grow([0.5]),
         ],
         "growth.mine.photos: expected 10 photos or more, as many as mine_latent has numbers, found "
         "8, 0.5 of 15",
@@ -133,12 +139,8 @@ PROBLEMS = {
         lambda: [
             english_of_five(),
             change("recipes", "mine", "languages", to=["en", "de"]),
-            change("word_vectors", "mine_latent", "dim", to=10),
-            change("recipes", "mine", "word_dim", to=10),
-            change("growth", "mine", to={
-                "pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent",
-                "photos": [0.8], "seeds": [1],
-            }),
+            ten_numbers_a_word(),
+            grow([0.8]),
         ],
         "growth.mine: expected captions of 10 training photos or more in the first languages of "
         "the recipe, up to en, as many as its word vectors have numbers, found 5. Name a language "
@@ -710,8 +712,7 @@ def test_translations_may_add_to_translations(monkeypatch):
 
 
 def test_as_many_photos_as_word_vectors_have_numbers_are_enough(mine):
-    entry = {"pairs": "mine", "features": "mine_lite0", "word_vectors": "mine_latent"}
-    change("growth", "mine", to=entry | {"photos": [0.5], "seeds": [1]})
+    grow([0.5])
     for dim, said in ((16, True), (15, False)):  # of 30 photos
         change("word_vectors", "mine_latent", "dim", to=dim)
         change("recipes", "mine", "word_dim", to=dim)

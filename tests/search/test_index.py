@@ -265,12 +265,12 @@ def test_a_folder_that_no_right_lets_list_is_named_and_its_vectors_stay(
     assert update()[1] == []
 
 
-def test_where_no_right_lets_see_photos_their_vectors_stay(update, photos, monkeypatch):
-    update()
+def hide(name, monkeypatch):
+    """Let no right see a photo."""
     stat = Path.stat
 
     def refused(path, **options):
-        if path.name == "red.png":
+        if path.name == name:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return stat(path, **options)
 
@@ -280,6 +280,11 @@ def test_where_no_right_lets_see_photos_their_vectors_stay(update, photos, monke
 
     monkeypatch.setattr(Path, "stat", refused)
     monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
+
+
+def test_where_no_right_lets_see_photos_their_vectors_stay(update, photos, monkeypatch):
+    update()
+    hide("red.png", monkeypatch)
     (photos / "green.png").unlink()  # what is written anew keeps them, too
     assert update()[0].unreadable == {"red.png": "Permission denied"}
     monkeypatch.undo()
@@ -312,19 +317,7 @@ def test_a_photo_that_changes_while_it_is_read_hands_its_copies_no_vector(
 
 def test_a_photo_that_no_right_lets_see_is_named(update, photos, monkeypatch):
     (photos / "black.png").write_bytes(b"x")
-    stat = Path.stat
-
-    def refused(path, **options):
-        if path.name == "black.png":
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return stat(path, **options)
-
-    def digest(path):
-        path.stat()
-        return path.name
-
-    monkeypatch.setattr(Path, "stat", refused)
-    monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
+    hide("black.png", monkeypatch)
     assert update()[0].unreadable == {"black.png": "Permission denied"}
 
 
