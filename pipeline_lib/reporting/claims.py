@@ -13,6 +13,7 @@ from pipeline_lib.reporting.differences import Asked, Difference
 from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.table import Table, mean_cell
 from pipeline_lib.settings.claims import MEASURES, Claim
+from pipeline_lib.settings.strict import NONE
 
 Claims = Mapping[str, Claim]
 
@@ -69,14 +70,15 @@ def claim_table(table: pd.DataFrame) -> Table | None:
     Args:
         table: Of :func:`judged`.
     """
-    counts, claims = table["verdict"].value_counts(), table["name"].nunique()
-    found = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
-    found = f"{found} (in {len(table)} comparisons of {claims} claims)"
+    ours = table["printed"] == NONE
+    title = f"What the papers claim: {_counted(table[~ours])}. "
+    if ours.any():
+        title += f"What we ask besides: {_counted(table[ours])}. "
     header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict", "ours"]
     header += ["difference", "p"]
     return Table(
         "claims",
-        f"What the papers claim: {found}. Differences are the row's from the other, {CORRECTED}",
+        f"{title}Differences are the row's from the other, {CORRECTED}",
         header,
         [_line(row) for row in table.to_dict("records")],
         labels=8,
@@ -153,6 +155,12 @@ def _verdict(claim: Claim, found: Difference, level: float) -> tuple[str, str]:
         return "not decided", f"p {p_value(found.holm)} after correction"
     as_expected = (found.difference > 0) == (claim.expected == "more")
     return ("reproduced", "") if as_expected else ("contradicted", "")
+
+
+def _counted(table: pd.DataFrame) -> str:
+    counts, claims = table["verdict"].value_counts(), table["name"].nunique()
+    found = ", ".join(f"{counts.get(verdict, 0)} {verdict}" for verdict in VERDICTS)
+    return f"{found} (in {len(table)} comparisons of {claims} claims)"
 
 
 def _line(row: Mapping[str, object]) -> list[str]:

@@ -161,7 +161,8 @@ def _figure(task: str, language: str, metric: str) -> tuple[str, str, str, str] 
         return task, language, "", metric
     if task == "sentence_retrieval":  # ``exact_r1``
         return task, language, way, score
-    if task == "caption_retrieval":  # Mohammadshahi et al. 2019, table 5: any of the image is right
+    if task == "caption_retrieval":
+        # Table 5 of Mohammadshahi et al. 2019 does not say which are right: here any of the image.
         return "sentence_retrieval", language, "first", metric
     if task == "sts":  # ``sts_pearson_2014``
         score, year = score.split("_")

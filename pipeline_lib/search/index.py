@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import TextIO
 
 import numpy as np
 import pandas as pd
@@ -428,9 +429,19 @@ def write_rows(rows: _Rows, schema: pa.Schema, file: Path) -> None:
 @contextmanager
 def _only_one(file: Path) -> Iterator[None]:
     """Wait until no other process updates this index."""
-    if not file.name:
-        raise ContractError("--index: expected the name of a file, found ''")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file.with_name(f".{file.name}.lock"), "a") as lock:
+    with _lock_of(file) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def _lock_of(file: Path) -> TextIO:
+    if not file.name:
+        raise ContractError("--index: expected the name of a file, found ''")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return open(file.with_name(f".{file.name}.lock"), "a")
+    except OSError as error:
+        raise ContractError(
+            f"{file}: expected a place to keep the index in, found: {error.strerror}. Name a file "
+            "elsewhere with --index"
+        ) from error

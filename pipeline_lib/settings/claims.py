@@ -39,12 +39,12 @@ class Compared(Strict):
 
 
 class Claim(Strict):
-    """One main claim of a paper.
+    """One main claim of a paper, or what we ask besides.
 
     Attributes:
         paper: Entry of papers.yaml.
         claim: What it says, in a sentence.
-        printed: The paper's figures and their place.
+        printed: The paper's figures and their place; ``none`` for what it does not ask.
         measure: Entry of :data:`MEASURES`.
         expected: Whether ``row`` is said to have more than ``against``, or less.
         compared: Rows by what is measured: a language, a pair of them (``en-de``), a scored set.

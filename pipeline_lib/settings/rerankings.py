@@ -10,7 +10,7 @@ Similarity = Literal["sentence", "image"]
 
 
 class Reranking(Strict):
-    """§4.4 of Calixto et al. 2017: weights found on validation lists, applied to test lists.
+    """§5 of Calixto et al. 2017: weights found on validation lists, applied to test lists.
 
     Attributes:
         translator: Entry of ``translators`` whose n-best lists are ranked anew.

@@ -84,7 +84,7 @@ def nbest_lists(
 ) -> NBest:
     """Return the recipe's ``n_best`` translations of each sentence, as tokens.
 
-    The feature is the log-likelihood log p(Y|X) of §4.4 of Calixto et al. 2017, the score that of
+    The feature is the log-likelihood log p(Y|X) of §5 of Calixto et al. 2017, the score that of
     the search. The beam is at least as wide as the list is long.
     """
     recipe = translator.recipe

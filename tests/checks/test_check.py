@@ -551,6 +551,11 @@ WARNINGS = {
         "extractors.mine_lite0.images: 2 photos of other splits have the bytes of training photos "
         "(first: 30.jpg of val is 00.jpg)",
     ),
+    "photos that choose weights and are tested": (
+        lambda: shutil.copy(photo(30), photo(39)),
+        "extractors.mine_lite0.images: 1 photos of other splits have the bytes of validation "
+        "photos (first: 39.jpg of test is 30.jpg): a model is tested on what chose its weights",
+    ),
     "figures of photos that choose weights": (
         lambda: change("evaluations", "retrieval", "split", to="val"),
         "evaluations.retrieval.split: val are the photos that choose the weights of each recipe",

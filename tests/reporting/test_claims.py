@@ -73,6 +73,15 @@ def test_the_table_has_a_line_per_claim_and_language():
     assert claim_table(judged({}, {}, {}, 0.95)) is None
 
 
+def test_what_no_paper_prints_is_counted_apart():
+    own = {**claims(), "control": claims(printed="none")["c"]}
+    found = {asked: Difference(9.0, 1.0, 17.0, 0.001, 0.01) for asked in asked_by_claims(own)}
+    title = claim_table(judged(own, found, {}, 0.95)).title
+    counted = "2 reproduced, 0 not decided, 0 contradicted (in 2 comparisons of 1 claims)"
+    papers = f"What the papers claim: {counted}. What we ask besides: {counted}. Differences"
+    assert title.startswith(papers)
+
+
 def test_a_study_reports_its_claims(tmp_path, monkeypatch):
     write_study(tmp_path)
     monkeypatch.chdir(tmp_path)

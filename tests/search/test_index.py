@@ -570,6 +570,13 @@ def _nobody():
     raise RuntimeError("Could not determine home directory.")
 
 
+def test_where_no_index_can_be_written_it_says_that_it_may_lie_elsewhere(colours, photos, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    file = tmp_path / "cache/polyview/index.parquet"
+    with pytest.raises(ContractError, match="Name a file elsewhere with --index"):
+        update_index(Embedder.load(colours / "model"), colours / "model", photos, file)
+
+
 def test_the_index_of_another_model_is_made_anew(update, colours, photos, tmp_path):
     update()
     other = shutil.copytree(colours / "model", tmp_path / "other")

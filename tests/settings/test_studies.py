@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from graph import ROOT
 
+from pipeline_lib.settings.strict import NONE
 from pipeline_lib.settings.study import load_settings
 
 STUDIES = {study: ROOT / "studies" / study for study in ("flickr8k", "multi30k", "coco")}
@@ -95,5 +96,5 @@ def test_claims_quote_what_the_papers_print(settings, printed):
         quoted = re.findall(r"(?<![\w.])(?:\d+)?\.\d+", claim.printed.partition(":")[2])
         # A value of β is no figure of a table.
         figures = {float(number) for number in quoted} - {0.5, 0.25}
-        assert figures or claim.printed == "no such control"
+        assert figures or claim.printed == NONE
         assert figures <= printed[claim.paper], claim.printed

@@ -1,4 +1,4 @@
-"""Features of n-best lists: a joint space's similarities (§4.4 of Calixto et al. 2017), length."""
+"""Features of n-best lists: a joint space's similarities (§5 of Calixto et al. 2017), length."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
 ``first``
     The first sentence of each image queries; any sentence of that image in the other language is
-    right. It asks for a description of the same image (Calixto et al. 2017).
+    right. It asks for a description of the same image (the code of Calixto et al. 2017).
 ``exact``
     Every sentence that has a translation queries; that translation alone is right, and the other
     translated sentences are the candidates (§7.1 of Kádár et al. 2019). languages.translated_alike
