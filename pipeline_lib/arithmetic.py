@@ -359,6 +359,10 @@ def _sub(a: Tensor, b: Tensor | float, *, alpha: float = 1) -> Tensor:
     return aten.sub(a, b if alpha == 1 else aten.mul(b, alpha))
 
 
+def _rsub(a: Tensor, b: Tensor | float, *, alpha: float = 1) -> Tensor:
+    return aten.add(aten.mul(a, -alpha), b)
+
+
 def _index_add_(x: Tensor, dim: int, index: Tensor, rows: Tensor, *, alpha: float = 1) -> Tensor:
     return x.index_add_(dim, index, rows if alpha == 1 else rows * alpha)
 
@@ -603,6 +607,7 @@ _EXACT: dict[str, Callable] = {
     "nll_loss_forward": _nll_loss,
     "add": _add,
     "sub": _sub,
+    "rsub": _rsub,
     "pow": _pow,
     "sqrt": root,
     "addcmul": _addcmul,

@@ -140,6 +140,8 @@ def _meaning(node: object, does_nothing: Callable[[object], bool]) -> object:
     if not isinstance(node, ast.AST):
         return repr(node)
     parts = ((name, getattr(node, name, None)) for name in node._fields)
+    if isinstance(node, ast.JoinedStr):  # in which Python 3.12 has texts of no letter
+        parts = [("values", [each for each in node.values if not _is_empty_text(each)])]
     given = [(name, value) for name, value in parts if value is not None and value != []]
     return [type(node).__name__, *([name, _meaning(each, does_nothing)] for name, each in given)]
 
@@ -148,6 +150,10 @@ def _is_text_or_field(statement: object) -> bool:
     """Return whether a statement is a docstring, or names a field and its type alone."""
     is_field = isinstance(statement, ast.AnnAssign) and statement.value is None
     return is_field or _is_text(statement)
+
+
+def _is_empty_text(part: ast.AST) -> bool:
+    return isinstance(part, ast.Constant) and part.value == ""
 
 
 def _is_text(statement: object) -> bool:

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from pipeline_lib import arithmetic as exact
 from pipeline_lib.arithmetic import Exact
 from pipeline_lib.arithmetic import arithmetic as in_precision
+from pipeline_lib.models.similarity import SIMILARITIES
 
 KERNELS = {
     "as it is": {},
@@ -167,6 +168,26 @@ def test_losses_and_gradients_are_those_of_pytorch():
         ours = gradients(model, ids)
     for mine, theirs in zip(ours, gradients(model, ids), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_similarities_and_gradients_are_those_of_pytorch(similarity):
+    a, b = (F.normalize(torch.randn(n, 8).double(), dim=1).requires_grad_() for n in (5, 7))
+    compare = SIMILARITIES[similarity]
+    with in_precision("f64"):
+        ours = compare(a, b)
+        ours_of = torch.autograd.grad(ours.sum(), (a, b))
+    theirs = compare(a, b)
+    theirs_of = torch.autograd.grad(theirs.sum(), (a, b))
+    for mine, other in zip((ours, *ours_of), (theirs, *theirs_of), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+
+
+def test_a_tensor_is_subtracted_times_alpha():
+    a, b = numbers(5), numbers(5, seed=1)
+    with in_precision("f64"):
+        ours = torch.rsub(a, b, alpha=3)
+    torch.testing.assert_close(ours, b - 3 * a, rtol=1e-12, atol=1e-12)
 
 
 def test_adam_is_that_of_pytorch():

@@ -1,5 +1,6 @@
 """Stages depend on what their modules do: on each module, and on nothing that does nothing."""
 
+import ast
 import shutil
 
 import pytest
@@ -54,6 +55,25 @@ def fingerprint(tmp_path):
         return {name: digest for digest, name in (line.split("  ") for line in lines)}
 
     return of
+
+
+def test_texts_of_no_letter_that_python_3_12_finds_in_a_format_do_nothing(
+    fingerprint, monkeypatch, tmp_path
+):
+    module = 'def shown(x, form):\n    return f"{x:{form}}"\n'
+    plain = fingerprint("plain", module)
+    parse = ast.parse
+
+    def as_later(text, path):
+        tree = parse(text, path)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FormattedValue) and node.format_spec:
+                node.format_spec.values.append(ast.Constant(""))
+        return tree
+
+    monkeypatch.setattr(ast, "parse", as_later)
+    later = fingerprint("later", module)
+    assert [*plain.values()] == [*later.values()]
 
 
 @pytest.mark.parametrize("change", [*SAME, *OTHER])

@@ -202,7 +202,8 @@ def _stat(path: Path) -> tuple[int, int] | None:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
-    return path.is_file() and path.resolve().is_relative_to(folder)
+    # Not Path's: it raises where no right lets it look.
+    return os.path.isfile(path) and path.resolve().is_relative_to(folder)
 
 
 def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:

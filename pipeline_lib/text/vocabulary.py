@@ -90,11 +90,7 @@ class Vocabulary:
         if pooled:
             counts = {tuple(sorted(tokens_by_language)): sum(counts.values(), Counter())}
         tables = tuple(
-            WordTable(
-                languages,
-                _frequent(count, min_count),
-                shared_pieces(count) if oov == "pieces" else (),
-            )
+            WordTable(languages, *_entries(count, min_count, oov))
             for languages, count in counts.items()
         )
         raise_problems("vocabulary", _empty_tables(tables, min_count))
@@ -201,6 +197,15 @@ class Vocabulary:
 
 def _in_pieces(tokens: Sequence[str], known: Mapping[str, int]) -> list[str]:
     return [part for word in tokens for part in ([word] if word in known else cut(word, known))]
+
+
+def _entries(
+    count: Counter[str], min_count: int, oov: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words of a table, and its pieces: what is spelled as a piece is that piece."""
+    pieces = shared_pieces(count) if oov == "pieces" else ()
+    taken = {*pieces}
+    return tuple(word for word in _frequent(count, min_count) if word not in taken), pieces
 
 
 def _frequent(count: Counter[str], min_count: int) -> tuple[str, ...]:

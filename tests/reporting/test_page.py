@@ -140,6 +140,21 @@ def test_equal_inputs_give_equal_bytes(study, tmp_path, monkeypatch):
             assert (tmp_path / folder / path.name).read_bytes() == path.read_bytes()
 
 
+def test_photos_that_are_gone_are_left_out_and_all_else_is_there(
+    study, tmp_path, monkeypatch, capsys
+):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    folder = Path("data/raw/world/images")
+    shutil.rmtree("data/report")
+    shutil.rmtree(folder)
+    report([], standalone_mode=False)
+    assert f"{folder}: {IMAGES} photos of world are not there" in capsys.readouterr().err
+    html = Path("data/report/index.html").read_text(encoding="utf-8")
+    assert "data:image/jpeg" not in html
+    assert 'id="claims"' in html
+
+
 def test_first_screen_says_who_won_and_by_how_much(study, page):
     sums = {}
     for name in CHANCES:

@@ -321,6 +321,20 @@ def test_a_photo_that_no_right_lets_see_is_named(update, photos, monkeypatch):
     assert update()[0].unreadable == {"black.png": "Permission denied"}
 
 
+def test_an_indexed_photo_that_no_right_lets_see_any_more_is_none(update, monkeypatch):
+    index, stat = update()[0], os.stat
+    number = index.paths.index("red.png")
+
+    def refused(path, **options):
+        if str(path).endswith("red.png"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", refused)
+    with pytest.raises(ContractError, match=f"photo {number}: expected a file of the folder"):
+        index.file(number)
+
+
 def test_what_is_gone_since_it_was_listed_and_what_is_no_file_are_left_out(
     update, photos, monkeypatch
 ):

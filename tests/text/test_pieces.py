@@ -44,6 +44,18 @@ def test_rare_and_unknown_words_are_read_as_pieces():
     assert vocabulary.size("de") == 4 + len(table.entries)
 
 
+def test_a_word_that_is_spelled_as_a_piece_is_that_piece():
+    piece = shared_pieces(DOGS[:4])[0]
+    tokens = [[word, word, piece] for word in DOGS[:4]]
+    vocabulary = Vocabulary.build(
+        {"de": tokens}, pooled=False, min_count=2, markers="none", oov="pieces", max_tokens=3
+    )
+    (table,) = vocabulary.tables
+    assert len({*table.entries}) == len(table.entries)
+    assert vocabulary.size("de") == 4 + len(table.entries)
+    assert vocabulary.encode([piece], "de") == [4 + table.entries.index(piece)]
+
+
 def test_a_sentence_keeps_its_first_words_with_all_their_pieces():
     vocabulary = build("pieces")
     word = vocabulary.encode(["hundehunde"], "de")

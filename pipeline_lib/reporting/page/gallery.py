@@ -6,6 +6,7 @@ over those missed, in order of rank.
 
 import base64
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
+from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.queries import DIRECTIONS, read_queries
 from pipeline_lib.contract.tables import read_captions, read_images
 from pipeline_lib.images.decoding import decode
@@ -57,11 +59,15 @@ class Gallery:
 
 
 def galleries(results: Results) -> list[Gallery]:
-    """Return what the best recipe of each verdict found, of those whose queries are in data/."""
+    """Return what the best recipe of each verdict found, of those whose queries are in data/.
+
+    Queries of photos that are no longer there are left out, with a warning.
+    """
     shown = [(_best_known(verdict), verdict) for verdict in results.verdicts]
     known = [(recipe, verdict) for recipe, verdict in shown if recipe]
     each = queries_each(len(known))
-    return [_gallery(results, recipe, verdict, each) for recipe, verdict in known]
+    made = [_gallery(results, recipe, verdict, each) for recipe, verdict in known]
+    return [gallery for gallery in made if gallery.queries]
 
 
 def queries_each(languages: int) -> int:
@@ -116,6 +122,14 @@ def _gallery(results: Results, name: str, verdict: Verdict, each: int) -> Galler
 
     queries = read_queries(_queries_path(name))
     queries = queries[(queries["language"] == language) & (queries["seed"] == recipe.seeds[0])]
+    absent = [identity for identity, file in files.items() if not os.path.isfile(file)]
+    lost = queries[["query_id", "right_id", "wrong_id"]].isin(absent).any(axis=1)
+    if lost.any():
+        warn(
+            f"{folder}: {len(absent)} photos of {recipe.dataset} are not there: the report leaves "
+            f"{lost.sum()} queries of {name} in {language} out"
+        )
+        queries = queries[~lost]
     chosen = [
         query
         for direction in reversed(DIRECTIONS)
