@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,9 @@ _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 _SELECTION_SEED = 1
 
 _LIKE_ENGLISH = {"tokenizer": "moses", "lowercase": True, "normalize": True}
+
+_LONG = 12
+"""Characters, from which on a caption is not one word."""
 
 _MIN_COUNT = 2
 """Training photos of a word that decides word vectors: words of fewer are chance."""
@@ -231,6 +234,8 @@ def study_params(root: Path, source: Source, found: Found) -> str:
         for language, own in by_language.items()
     }
     tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
+    for language, own in by_language.items():
+        _warn_of_clauses(language, own["text"], world["tokenizers"])
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     pairs = {
         "dataset": name, "captions": kinds, "per_image": "all",
@@ -269,11 +274,28 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     return f'# The study "{name}", made by polyview new.\n{text.getvalue()}'
 
 
+def _warn_of_clauses(
+    language: str, texts: pd.Series, known: Mapping[str, Mapping[str, object]]
+) -> None:
+    """Warn of a language that is to be read by spaces, and has few: its code may be wrong."""
+    code = two_letters(language)
+    if code in WITHOUT_SPACES or known.get(code, _LIKE_ENGLISH)["tokenizer"] != "moses":
+        return
+    long = texts[texts.str.len() >= _LONG]
+    whole = long[~long.str.strip().str.contains(r"\s")]
+    if len(whole) > len(long) / 2:
+        warn(
+            f"{language}: {len(whole)} of {len(long)} captions of {_LONG} characters or more have "
+            f"no space (first: {whole.iloc[0]!r}), and each is read as one word. Is the code "
+            "right? Japanese is ja, Chinese zh. Else put spaces between the words of the captions"
+        )
+
+
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
     """Return world's tokenizer of a language, or else one as of English where it can have it."""
     code = two_letters(language)
     if code in known or code not in WITHOUT_SPACES:
-        return known.get(code, _LIKE_ENGLISH)
+        return dict(known.get(code, _LIKE_ENGLISH))  # its own: YAML names what is shared
     warn(
         f"{language} is written without spaces between words, and there is no tokenizer of it: "
         "what stands between two spaces, a clause or a sentence, is read as one word, and few "

@@ -39,11 +39,16 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
         (source, target) ``word_translation_p1_...``, the share (%) of words whose nearest neighbour
         translates them. A vocabulary that pools the languages has none of these: which of its words
         are of which language, it does not say.
+
+    Raises:
+        FloatingPointError: If weights that are numbers give vectors that are none.
     """
     images = model.embed_features(examples.features).numpy()
     sums, first, mean_ranks = {}, {}, []
     for (set_name, language), sentences in examples.sentences.items():
         captions = model.embed_tokens(sentences.token_ids, sentences.lengths, language).numpy()
+        if not (np.isfinite(images).all() and np.isfinite(captions).all()):
+            raise FloatingPointError("vectors of the validation are no numbers or infinite")
         pool, index = np.unique(sentences.image_index.cpu().numpy(), return_inverse=True)
         scores = SCORES[model.architecture.similarity]
         ranks = bidirectional_ranks(images[pool], captions, index, scores)

@@ -114,7 +114,7 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"## Use\n\n{use}",
         f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
         f"## Data\n\n{_data(sources, pairs, learnt.get('dataset', extractor.dataset))}",
-        f"## Metrics\n\n{_metrics(model)}",
+        f"## Metrics\n\n{_metrics(model)}{_doubts(model)}",
         f"## Licences\n\n{_licences(sources)}\n- Backbone: {_of_backbone(extractor)}."
         "\n- Polyview: Apache-2.0.",
         "## Limits\n\nWords that the training captions did not have are unknown. The model has "
@@ -150,10 +150,7 @@ def _of_backbone(extractor: Extractor) -> str:
 
 def _metrics(model: Path) -> str:
     """Return the model's recalls with their intervals as a table, from its study's metrics."""
-    place = model.resolve()
-    path = (
-        study_folder(model) / f"metrics/reports/recipes/{place.parent.name}/scores/retrieval.json"
-    )
+    place, path = model.resolve(), _reports(model) / "scores/retrieval.json"
     if not path.is_file():
         return "None were found: the model lies outside a study that evaluated it."
     report = read_report(path)
@@ -169,6 +166,17 @@ def _metrics(model: Path) -> str:
             lines.append(f"| {language} | {label} | {counts} | {recalls} |")
     note = f"Split `{report['split']}`, in percent, with the bootstrap interval of each."
     return "\n".join([note, "", *lines])
+
+
+def _doubts(model: Path) -> str:
+    """Return what was doubtful when the model had been trained (training.doubts), or nothing."""
+    path, seed = _reports(model) / "model.json", model.resolve().name.removeprefix("seed-")
+    found = read_report(path).get("doubts", {}) if path.is_file() else {}
+    return "".join(f"\n\n**Doubtful**: {sentence}." for sentence in found.get(seed, ()))
+
+
+def _reports(model: Path) -> Path:
+    return study_folder(model) / f"metrics/reports/recipes/{model.resolve().parent.name}"
 
 
 def _recall(scores: dict, cut: str) -> str:

@@ -225,7 +225,7 @@ class _Run:
 
     def validate_and_keep(self, bar: tqdm) -> None:
         self.network.eval()
-        score, columns = ranks.from_first(self.work.validate)
+        score, columns = ranks.from_first(self._validated)
         self.progress.history[-1].update(columns)
         if self.progress.update > self.pace.updates_before:
             self._keep(score)
@@ -235,6 +235,12 @@ class _Run:
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
         if ranks.is_first():
             save_checkpoint(self.checkpoint, {**state, "progress": vars(self.progress)})
+
+    def _validated(self) -> tuple[float, dict[str, float]]:
+        try:
+            return self.work.validate()
+        except FloatingPointError as error:  # of weights that are large, and numbers still
+            _give_up(str(error))
 
     def _keep(self, score: float) -> None:
         progress, kept = self.progress, self.progress.kept

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -537,6 +538,27 @@ def test_a_language_without_spaces_is_warned_of_and_its_words_stay_whole(root, l
 def test_codes_of_three_letters_have_the_tokenizers_of_two(root, language, tokenizer):
     result = new(write([(name, language, "日本 の 犬") for name in NAMES]))
     assert made(root, result).tokenizers[language].tokenizer == tokenizer
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "warned"),
+    [("cn", "一个男孩在海边的沙滩上跑步", True), ("zh", "一个男孩在海边的沙滩上跑步", False),
+     ("de", "Straßenverkehrsordnung", True), ("de", "ein Hund auf der Straße", False),
+     ("de", "ein Hund", False)],
+)  # fmt: skip
+def test_captions_without_spaces_under_a_code_of_a_language_with_them(root, language, text, warned):
+    result = new(write([(name, language, text) for name in NAMES]))
+    made(root, result)
+    said = f"warning: {language}: {len(NAMES)} of {len(NAMES)} captions of 12 characters or more"
+    assert (said in result.stderr) == warned
+
+
+def test_each_language_has_a_tokenizer_of_its_own(root):
+    rows = [(name, language, "un perro corre") for name in NAMES for language in ("es", "it")]
+    made(root, new(write(rows)))
+    text = (root / "studies/mine/params.yaml").read_text(encoding="utf-8")
+    assert "es: {tokenizer" in text or "es:\n" in text
+    assert not re.search(r"[&*]id\d", text)
 
 
 def test_a_packed_table_is_to_be_unpacked(root):

@@ -61,6 +61,15 @@ def test_scores_count_the_captions_that_are_there(similarity):
     assert expected["mean_rank"] != np.mean([np.median(s) for s in sides])
 
 
+def test_weights_that_are_too_large_for_vectors_of_numbers():
+    model, corpus, _ = prepare("alternating", PAIRS)
+    with torch.no_grad():
+        for weight in model.image_encoder.parameters():
+            weight.fill_(torch.finfo(weight.dtype).max)
+    with pytest.raises(FloatingPointError, match="vectors of the validation are no numbers"):
+        validation_scores(model, corpus, {})
+
+
 def test_words_are_tested_in_the_directions_that_are_given():
     model, corpus, _ = prepare("mixed", PAIRS)
     words = {

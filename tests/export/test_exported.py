@@ -338,6 +338,8 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
     scores = tmp_path / "metrics/reports/recipes/kadar_en/scores"
     scores.mkdir(parents=True)
     (scores / "retrieval.json").write_text(json.dumps(report))
+    doubts = {"1": ["nothing was learnt"], "2": ["the space is collapsed"]}
+    (scores.parent / "model.json").write_text(json.dumps({"doubts": doubts}))
     write_card(seed, "onnx", tmp_path, "mine")
     text = (tmp_path / "README.md").read_text()
     assert front_matter(tmp_path / "README.md") == {
@@ -353,8 +355,10 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
         "EfficientNet-Lite",
         "Kádár",
         "## Limits",
+        "**Doubtful**: nothing was learnt.",
     ):
         assert part in text
+    assert "collapsed" not in text
 
 
 def test_the_card_claims_no_licence_of_data_of_ones_own(colours, tmp_path):

@@ -155,6 +155,18 @@ def test_photos_that_are_gone_are_left_out_and_all_else_is_there(
     assert 'id="claims"' in html
 
 
+def test_what_is_doubtful_of_a_model_stands_on_the_first_screen(study, tmp_path, monkeypatch):
+    shutil.copytree(study, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    path = Path("metrics/reports/recipes/mlmme_b100/model.json")
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps(found | {"doubts": {"2": ["nothing was learnt"]}}))
+    report([], standalone_mode=False)
+    html = Path("data/report/index.html").read_text(encoding="utf-8")
+    first = " ".join(re.sub(r"<[^>]*>", " ", html.partition("<nav")[0]).split())
+    assert "Doubtful : mlmme_b100 , seed 2: nothing was learnt." in first
+
+
 def test_first_screen_says_who_won_and_by_how_much(study, page):
     sums = {}
     for name in CHANCES:

@@ -437,6 +437,15 @@ def test_an_update_that_breaks_the_weights_stops_the_run_before_they_are_validat
         train(tmp_path, learning_rate=1e38, validate_every_updates=1)
 
 
+def test_weights_whose_vectors_are_no_numbers_stop_the_run(tmp_path, monkeypatch):
+    def overflow(*_):
+        raise FloatingPointError("vectors of the validation are infinite")
+
+    monkeypatch.setattr("pipeline_lib.training.fitting._Fitting.validate", overflow)
+    with pytest.raises(FloatingPointError, match=r"vectors .* infinite: lower learning_rate"):
+        train(tmp_path)
+
+
 def objective_of(pairs, **changes):
     learner = tiny.learner(tiny.recipe(**changes), captions=pairs)
     return build_objective(learner, tiny.examples(learner, captions=pairs), 1)

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import pandas as pd
@@ -88,6 +88,7 @@ def report_page(results: Results, galleries: Sequence[Gallery]) -> str:
         settings=results.settings.evaluations.retrieval,
         draws=results.settings.evaluations.significance.draws,
         verdicts=results.verdicts,
+        doubts=[*_doubts(results.models)],
         galleries=galleries,
         sections=_sections(tables, figures, galleries),
         tables=tables,
@@ -142,6 +143,13 @@ def _leads(verdicts: Sequence[Verdict], summary: pd.DataFrame) -> dict[str, list
         words: [pool for pool, certain in leads.items() if certain == wanted]
         for words, wanted in (("certain", True), ("may be chance", False))
     }
+
+
+def _doubts(models: Mapping[str, dict]) -> Iterator[tuple[str, str, str]]:
+    """Yield recipe, seed and sentence of all that training.doubts found."""
+    for name, model in models.items():
+        for seed, found in model.get("doubts", {}).items():
+            yield from ((name, seed, sentence) for sentence in found)
 
 
 def _chances(summary: pd.DataFrame) -> str:
