@@ -39,7 +39,7 @@ def root(tmp_path, monkeypatch, as_a_user):
     """Return a checkout's root, in which the command runs, with 40 photos beside it."""
     (tmp_path / "photos").mkdir()
     for number, name in enumerate(NAMES):
-        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / "photos" / name)
+        Image.new("RGB", (8, 8), (6 * number, 0, 0)).save(tmp_path / "photos" / name)
     home = tmp_path / "checkout"
     (home / "studies").mkdir(parents=True)
     for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
