@@ -57,9 +57,7 @@ def fingerprint(tmp_path):
     return of
 
 
-def test_texts_of_no_letter_that_python_3_12_finds_in_a_format_do_nothing(
-    fingerprint, monkeypatch, tmp_path
-):
+def test_texts_of_no_letter_that_python_3_12_finds_in_a_format_do_nothing(fingerprint, monkeypatch):
     module = 'def shown(x, form):\n    return f"{x:{form}}"\n'
     plain = fingerprint("plain", module)
     parse = ast.parse

@@ -235,7 +235,7 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     }
     tokenizers = {each: _tokenizer(each, world["tokenizers"]) for each in by_language}
     for language, own in by_language.items():
-        _warn_of_clauses(language, own["text"], world["tokenizers"])
+        _warn_of_clauses(language, own["text"], tokenizers[language])
     photos = captions.loc[captions["split"] == "train", "image_id"].nunique()
     pairs = {
         "dataset": name, "captions": kinds, "per_image": "all",
@@ -274,12 +274,9 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     return f'# The study "{name}", made by polyview new.\n{text.getvalue()}'
 
 
-def _warn_of_clauses(
-    language: str, texts: pd.Series, known: Mapping[str, Mapping[str, object]]
-) -> None:
+def _warn_of_clauses(language: str, texts: pd.Series, tokenizer: Mapping[str, object]) -> None:
     """Warn of a language that is to be read by spaces, and has few: its code may be wrong."""
-    code = two_letters(language)
-    if code in WITHOUT_SPACES or known.get(code, _LIKE_ENGLISH)["tokenizer"] != "moses":
+    if tokenizer["tokenizer"] != "moses":
         return
     long = texts[texts.str.len() >= _LONG]
     whole = long[~long.str.strip().str.contains(r"\s")]

@@ -43,12 +43,11 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
     Raises:
         FloatingPointError: If weights that are numbers give vectors that are none.
     """
-    images = model.embed_features(examples.features).numpy()
+    images = _finite(model.embed_features(examples.features).numpy())
     sums, first, mean_ranks = {}, {}, []
     for (set_name, language), sentences in examples.sentences.items():
-        captions = model.embed_tokens(sentences.token_ids, sentences.lengths, language).numpy()
-        if not (np.isfinite(images).all() and np.isfinite(captions).all()):
-            raise FloatingPointError("vectors of the validation are no numbers or infinite")
+        captions = model.embed_tokens(sentences.token_ids, sentences.lengths, language)
+        captions = _finite(captions.numpy())
         pool, index = np.unique(sentences.image_index.cpu().numpy(), return_inverse=True)
         scores = SCORES[model.architecture.similarity]
         ranks = bidirectional_ranks(images[pool], captions, index, scores)
@@ -63,6 +62,12 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
         **first,
         **_word_precisions(model, tested),
     }
+
+
+def _finite(vectors: np.ndarray) -> np.ndarray:
+    if not np.isfinite(vectors).all():
+        raise FloatingPointError("vectors of the validation are no numbers or infinite")
+    return vectors
 
 
 def _word_precisions(model: JointSpace, tested: WordPairs) -> dict[str, float]:

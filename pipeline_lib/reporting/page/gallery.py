@@ -7,7 +7,7 @@ over those missed, in order of rank.
 import base64
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,14 +122,13 @@ def _gallery(results: Results, name: str, verdict: Verdict, each: int) -> Galler
 
     queries = read_queries(_queries_path(name))
     queries = queries[(queries["language"] == language) & (queries["seed"] == recipe.seeds[0])]
-    absent = [identity for identity, file in files.items() if not os.path.isfile(file)]
-    lost = queries[["query_id", "right_id", "wrong_id"]].isin(absent).any(axis=1)
-    if lost.any():
+    lost, absent = _lost(queries, files)
+    if absent:
         warn(
-            f"{folder}: {len(absent)} photos of {recipe.dataset} are not there: the report leaves "
+            f"{folder}: {absent} photos of {recipe.dataset} are not there: the report leaves "
             f"{lost.sum()} queries of {name} in {language} out"
         )
-        queries = queries[~lost]
+    queries = queries[~lost]
     chosen = [
         query
         for direction in reversed(DIRECTIONS)
@@ -146,6 +145,14 @@ def _gallery(results: Results, name: str, verdict: Verdict, each: int) -> Galler
         for query in chosen
     ]
     return Gallery(name, verdict, shown)
+
+
+def _lost(queries: pd.DataFrame, files: Mapping[str, Path]) -> tuple[pd.Series, int]:
+    """Return which queries name a photo that is not there, and how many such photos there are."""
+    named = queries[["query_id", "right_id", "wrong_id"]]
+    shown = files.keys() & {*named.stack()}
+    absent = [identity for identity in shown if not os.path.isfile(files[identity])]
+    return named.isin(absent).any(axis=1), len(absent)
 
 
 def _candidates(query: pd.Series) -> Iterator[tuple[str, str, bool]]:
