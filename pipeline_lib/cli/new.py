@@ -10,7 +10,7 @@ import click
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
-from pipeline_lib.contract.problems import warn
+from pipeline_lib.contract.problems import said_before, warn
 from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.publishing import flush, own_folder
@@ -85,7 +85,7 @@ def _check_study(folder: Path, place: Path) -> None:
         place: Where it will be.
     """
     settings = load_settings(folder / PARAMS)
-    with chdir(folder):
+    with chdir(folder), said_before():
         found = check_study(settings)
     for sentence in lines_of(folder / PARAMS, found.warnings):
         warn(f"{place / PARAMS}: {sentence}")

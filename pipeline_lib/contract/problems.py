@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -43,7 +45,21 @@ def lacks_memory(error: BaseException) -> bool:
 @cache
 def warn(sentence: str) -> None:
     """Say on stderr, once, what is suspicious, and may be meant: the work goes on."""
-    print(f"warning: {sentence}", file=sys.stderr)
+    if not _SAID_BEFORE.get():
+        print(f"warning: {sentence}", file=sys.stderr)
+
+
+@contextmanager
+def said_before() -> Iterator[None]:
+    """Warn of nothing meanwhile: what is read is a copy of what has been warned of."""
+    token = _SAID_BEFORE.set(True)
+    try:
+        yield
+    finally:
+        _SAID_BEFORE.reset(token)
+
+
+_SAID_BEFORE = ContextVar("said_before", default=False)
 
 
 def duplicate_rows(frame: pd.DataFrame, key: list[str]) -> Iterator[str]:

@@ -89,7 +89,7 @@ def _why(error: Exception) -> str:
 
 
 def lines_of(path: Path, problems: Iterable[str]) -> Iterator[str]:
-    """Put the line of the key that each problem begins with before it, where it has one.
+    """Put the line of the key or entry that each problem begins with before it, if there is one.
 
     A problem that several entries share, such as a departure for all recipes, is said once.
     """
@@ -98,10 +98,11 @@ def lines_of(path: Path, problems: Iterable[str]) -> Iterator[str]:
     for problem in problems:
         line, node = None, tree
         for key in problem.split(":")[0].split("."):
+            key = int(key) if isinstance(node, list) and key.isdecimal() else key
             # What a merge key (`<<`) brings along has no line of its own.
-            if not isinstance(node, Mapping) or key not in (node.lc.data or ()):
+            if not isinstance(node, Mapping | list) or key not in (node.lc.data or ()):
                 break
-            line, node = node.lc.key(key)[0] + 1, node[key]
+            line, node = node.lc.data[key][0] + 1, node[key]
         yield problem if line is None else f"line {line}: {problem}"
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path, PurePath
 from typing import get_args
 
@@ -163,8 +163,8 @@ class Settings(Strict):
         for name, lexicon in self.lexicons.items():
             yield from unknown(f"lexicons.{name}.pairs", [lexicon.pairs], self.pairs)
         yield from self._departure_problems()
-        for name, row in self.recipes.items():
-            yield from self._recipe_problems(name, row)
+        for name in self.recipes:
+            yield from self._recipe_problems(name)
         for section, problems in (
             ("rerankings", self._reranking_problems),
             ("translated_queries", self._translated_query_problems),
@@ -400,8 +400,9 @@ class Settings(Strict):
                 f"latent_semantic and source: {source}, found {chosen.word_vectors}"
             )
 
-    def _recipe_problems(self, name: str, row: Mapping[str, object]) -> Iterator[str]:
-        where = f"recipes.{name}"
+    def _form_problems(self, name: str) -> Iterator[str]:
+        """Yield what is wrong with the keys and values of a recipe, whatever others hold."""
+        where, row = f"recipes.{name}", self.recipes[name]
         if "paper" not in row:
             yield f"{where}.paper: missing. Legal names: {', '.join(sorted(self.papers))}"
             return
@@ -410,14 +411,18 @@ class Settings(Strict):
             return
         try:
             form, values = self._merged(row)
-            recipe = form.model_validate(values)
+            form.model_validate(values)
         except SettingsError as error:
             yield f"{where}: {error}"
-            return
         except ValidationError as error:
             for problem in readable(error, form, ""):
                 yield f"{self._place(name, re.split('[.:]', problem)[0])}.{problem}"
+
+    def _recipe_problems(self, name: str) -> Iterator[str]:
+        if problems := [*self._form_problems(name)]:
+            yield from problems
             return
+        where, recipe = f"recipes.{name}", self.recipe(name)
         for key, known in {
             "dataset": self._captions,
             "pairs": [*self.pairs, *self.pseudopairs],
@@ -531,9 +536,18 @@ def load_settings(path: Path = PARAMS) -> Settings:
     try:
         settings = Settings.model_validate(content)
     except ValidationError as error:
-        _raise(path, readable(error, Settings, ""))
+        _raise(path, chain(readable(error, Settings, ""), _of_recipes(content, error)))
     _raise(path, settings.reference_problems())
     return settings
+
+
+def _of_recipes(content: Mapping[str, object], error: ValidationError) -> Iterator[str]:
+    """Yield what is wrong within recipes where something else is, too, if what they need is not."""
+    layers = {"shared", "papers", "departures", "recipes"}
+    if layers.isdisjoint(str(item["loc"][0]) for item in error.errors()):
+        whole = Settings.model_construct(**{key: content[key] for key in layers})
+        for name in whole.recipes:
+            yield from whole._form_problems(name)
 
 
 def _one_language(where: str, chosen: AnyTranslator | Translation) -> Iterator[str]:

@@ -272,6 +272,7 @@ def test_empty_lines_are_passed_over_and_copies_are_warned_of(root):
     made(root, result)
     said = "1 captions stand there twice, of the same photo, language and kind (first: line"
     assert f"{said} {len(lines) + 2}" in result.output
+    assert result.output.count("stand there twice") == 1  # not again of the study's own copy
 
 
 def test_photos_that_differ_in_their_suffix_alone_are_named_once(root):

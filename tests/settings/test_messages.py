@@ -178,4 +178,16 @@ def test_a_wrong_value_is_named_with_its_key_and_line(tmp_path, case):
     line = next(row for row in message.splitlines() if said in row).split(":")[0]
     number = int(line.removeprefix("  - line "))
     shown = (tmp_path / "params.yaml").read_text().splitlines()[number - 1]
-    assert any(f"{key}:" in shown for key in [*keys, last]) or "lexicon" in shown
+    of_a_list = shown.lstrip().startswith("- ")  # its own line: see below
+    assert any(f"{key}:" in shown for key in [*keys, last]) or "lexicon" in shown or of_a_list
+
+
+def test_a_wrong_entry_of_a_list_is_named_with_its_own_line(tmp_path):
+    content = copy.deepcopy(WORLD)
+    content["recipes"]["kadar_en"]["languages"] = ["en", "de", "EN"]
+    with open(tmp_path / "x", "w") as file:
+        YAML().dump(content, file)
+    said = said_of(tmp_path, (tmp_path / "x").read_bytes())
+    row = next(row for row in said.splitlines() if "recipes.kadar_en.languages.2" in row)
+    number = int(row.split(":")[0].removeprefix("  - line "))
+    assert (tmp_path / "params.yaml").read_text().splitlines()[number - 1].strip() == "- EN"

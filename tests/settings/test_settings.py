@@ -60,6 +60,32 @@ def test_all_problems_are_listed_at_once_with_the_closest_name(study):
         study(change)
 
 
+def test_wrong_values_of_recipes_are_told_beside_those_of_other_sections(study):
+    def change(content):
+        content["selection_seed"] = "first"
+        content["recipes"]["kadar_en"]["margn"] = 0.1
+        content["recipes"]["mule"]["batch_size"] = "many"
+
+    with refused(
+        "selection_seed: expected a whole number",
+        "recipes.kadar_en.margn: unknown key. Did you mean 'margin'?",
+        "recipes.mule.batch_size: expected a whole number, found 'many'",
+        by=SettingsError,
+    ):
+        study(change)
+
+
+def test_wrong_values_of_recipes_wait_where_what_they_depart_from_is_none(study):
+    def change(content):
+        content["departures"] = "none"
+        content["recipes"]["kadar_en"]["margn"] = 0.1
+
+    with pytest.raises(SettingsError) as error:
+        study(change)
+    assert "departures: expected keys with values" in str(error.value)
+    assert "margn" not in str(error.value)
+
+
 def test_a_study_departs_for_all_recipes_for_those_of_a_paper_and_for_one(study):
     def change(content):
         content["departures"] |= {"margin": 0.4, "kadar2019": {"margin": 0.3, "word_dim": 7}}
