@@ -774,11 +774,12 @@ def test_tables_are_sorted_and_filtered_and_links_open_recipes(chromium, tmp_pat
     count, label, french, languages = done["french"]
     assert count.startswith(f"{len(french)} of ")
     assert label.startswith("language of: Image–text retrieval")
-    assert set(french) == {"mule", "mule_six"}
+    of_french = {row[0] for row in results.tables["retrieval"].rows if row[1] == "fr"}
+    assert set(french) == {name for name in of_french if "mule" in name} != of_french
     assert set(languages) == {"fr"}
     assert done["all"] == f"{len(names)} of {len(names)} rows"
     tested = [bool(re.match(r"(< )?1?\.\d", cell)) for cell in done["p"]]
-    assert any("mlmme_b025" in cell for cell in done["p"])  # of which the digits are no p
+    assert any(re.search(r"[a-z_]\d", cell) for cell in done["p"])  # a row's digits, no p
     assert tested == sorted(tested, reverse=True)
     assert done["scrolled"] == 300
     assert abs(done["fixed"]) <= 1.5
