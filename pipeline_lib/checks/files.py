@@ -18,7 +18,7 @@ NO_FACTS = Path("data/facts/none.jsonl")
 def named_files(settings: Settings) -> Iterator[tuple[str, Path]]:
     """Yield the raw files that a study names, but for captions and photos, each with its key."""
     for name, extractor in settings.extractors.items():
-        if not is_name(extractor.weights):
+        if not extractor.weights_are_named:
             yield f"extractors.{name}.weights", Path(extractor.weights)
     for name, lexicon in settings.lexicons.items():
         for fold in ("train", "test"):
@@ -57,11 +57,6 @@ def file_problems(settings: Settings) -> Iterator[str]:
     for key, path in _scored(settings):
         yield from (f"{key}: {problem}" for problem in _unread(path, read_scored_pairs))
     yield from _unread(PUBLISHED, read_published)
-
-
-def is_name(weights: str) -> bool:
-    """Return whether weights are named, as ``package`` or ``IMAGENET1K_V1``, and no file."""
-    return weights.isidentifier()
 
 
 def _unread(path: Path, read: Callable[[Path], object]) -> Iterator[str]:

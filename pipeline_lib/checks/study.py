@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 from pipeline_lib.checks.data import Data, known_data, raw_folder, world_of
 from pipeline_lib.checks.features import mixed_features
-from pipeline_lib.checks.files import file_problems, is_name, missing_files, named_files
+from pipeline_lib.checks.files import file_problems, missing_files, named_files
 from pipeline_lib.checks.leaks import builds_upon, leaks
 from pipeline_lib.checks.memory import extractor_bytes, recipe_bytes, too_large, translator_bytes
 from pipeline_lib.checks.photos import photos_in_two_splits
@@ -551,12 +551,12 @@ class _Check:
 def _weights_problems(extractor: Extractor) -> Iterator[str]:
     """Yield how its weights are named amiss."""
     weights, known = extractor.weights, BACKBONES.get(extractor.backbone)
-    if not is_name(weights) and not digest_in_name(Path(weights)):
+    if not extractor.weights_are_named and not digest_in_name(Path(weights)):
         yield (
             "weights: expected a file named after the first 8 digits of its SHA-256, such as "
             f"resnet50-0676ba61.pth, found {weights}"
         )
-    if known and is_name(weights):
+    if known and extractor.weights_are_named:
         yield from unknown("weights", [weights], known.weights)
 
 

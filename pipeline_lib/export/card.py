@@ -20,6 +20,10 @@ PAPERS = {
     "Language Processing",
     "kadar2019": "Kádár, Chrupała, Alishahi, Elliott 2019. Bootstrapping Disjoint Datasets for "
     "Multilingual Multimodal Representation Learning",
+    "kiros2014": "Kiros, Salakhutdinov, Zemel 2014. Unifying Visual-Semantic Embeddings with "
+    "Multimodal Neural Language Models",
+    "gella2017": "Gella, Sennrich, Keller, Lapata 2017. Image Pivoting for Learning Multilingual "
+    "Multimodal Representations",
     "kim2020": "Kim, Saito, Saenko, Sclaroff, Plummer 2020. MULE: Multimodal Universal Language "
     "Embedding",
     "mohammadshahi2019": "Mohammadshahi, Lebret, Aberer 2019. Aligning Multilingual Word "

@@ -22,13 +22,18 @@ _MULTI30K = (
     "not its own"
 )
 
+_FLICKR8K = (
+    "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; captions in "
+    "other languages than English have authors of their own. Polyview knows no licence that covers "
+    "all of it: ask each source, before you pass this model on or sell what it does"
+)
+
 DATA_LICENCES = {
     "world": _WORLD,
     "world_sketch": _WORLD,
     "world_parallel": _WORLD,
-    "flickr8k": "photos by users of Flickr, whom they belong to, collected by Hodosh et al. 2013; "
-    "captions in other languages than English have authors of their own. Polyview knows no licence "
-    "that covers all of it: ask each source, before you pass this model on or sell what it does",
+    "flickr8k": _FLICKR8K,
+    "photos_of_multi30k": _FLICKR8K,
     "multi30k": _MULTI30K,
     "multi30k_calixto": _MULTI30K,
     "multi30k_four": _MULTI30K,

@@ -198,9 +198,9 @@ def weights_of(extractor: Extractor, model: Path) -> str:
     Raises:
         ContractError: If they are in neither.
     """
-    weights = Path(extractor.weights)
-    if weights.suffix not in (".pth", ".safetensors"):
+    if extractor.weights_are_named:
         return extractor.weights
+    weights = Path(extractor.weights)
     folders = [Path.cwd(), study_folder(model)]
     found = next((folder / weights for folder in folders if (folder / weights).is_file()), None)
     if not found:

@@ -10,7 +10,15 @@ Annotation = Literal["caption", "translation", "machine"]
 
 
 class World(Strict):
-    """A generated corpus: see pipeline_lib.corpora.world.generate."""
+    """A generated corpus.
+
+    Attributes:
+        seed: Equal worlds have equal bytes.
+        style: How pictures look, and which words and orders are preferred.
+        images: Number of images of each split.
+        graded_pairs: Pairs of sentences with a score, a multiple of six; 0 writes none.
+        parallel: Lines of parallel text of each split.
+    """
 
     seed: Seed
     style: Literal["flat", "sketch"]

@@ -35,8 +35,8 @@ class RetrievalEvaluation(Strict):
         bootstrap_samples: Draws of the images, or of another unit, for one model's intervals.
         confidence: Level of the intervals.
         seed: Of draws and permutations.
-        fold_images: Larger pools are also ranked in folds of about so many images, as COCO's 5,000
-            test images are in five of 1,000.
+        fold_images: Pools of twice as many images or more are also ranked in folds of about so
+            many, as COCO's 5,000 test images are in five of 1,000.
     """
 
     split: str

@@ -6,7 +6,21 @@ from pipeline_lib.settings.strict import Count, Name, Precision, Strict
 
 
 class Extractor(Strict):
-    """How the images of one data set become features: see pipeline_lib/images."""
+    """How the images of one data set become features.
+
+    Attributes:
+        dataset: Whose images.
+        images: Folder of their files.
+        backbone: Name of the network (images/backbones.py).
+        weights: ``package``, a name of torchvision's (``IMAGENET1K_V1``), or the path of a state
+            dict named after the first digits of its SHA-256.
+        transform: How a photo is cut (images/transforms.py).
+        resize: Pixels of the shorter side before crops; no part of it where a photo is squashed.
+        crop: Pixels of a side of each crop.
+        precision: Of the network's numbers; bf16 only where the hardware multiplies it.
+        batch_size: Photos at a time.
+        layers: ``last``, what the classifier reads; ``stages``, statistics of all stages besides.
+    """
 
     dataset: Name
     images: str
@@ -18,3 +32,8 @@ class Extractor(Strict):
     precision: Precision
     batch_size: Count
     layers: Literal["last", "stages"] = "last"
+
+    @property
+    def weights_are_named(self) -> bool:
+        """Whether ``weights`` is a name, and no file."""
+        return self.weights.isidentifier()

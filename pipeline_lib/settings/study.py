@@ -57,6 +57,10 @@ LAYER_KEYS = (
 class Settings(Strict):
     """params.yaml, one study, and papers.yaml.
 
+    ``root`` leads from the study's folder to that of the code, and of papers.yaml. ``pools`` names
+    the kind of captions that each language is tested on. ``selection_seed`` decides which captions
+    and which half of the images a pair set takes, and the shares of ``growth``.
+
     ``papers`` holds what each paper fixes, ``shared`` what they have in common, ``departures`` what
     this study changes for all its recipes (smaller models, say) and, in an entry of a paper's name,
     for those of that paper; ``recipes`` holds the rows.

@@ -8,7 +8,14 @@ from pipeline_lib.settings.strict import Count, Language, Name, Rate, Seed, Seve
 
 
 class Tokenizer(Strict):
-    """How the captions of one language become tokens."""
+    """How the captions of one language become tokens.
+
+    Attributes:
+        tokenizer: ``moses`` (European languages), ``mecab`` (Japanese), ``jieba`` (Chinese), or
+            ``whitespace``, for text whose words stand between spaces.
+        lowercase: Whether captions become lower case first.
+        normalize: Whether Moses' rules make punctuation alike first.
+    """
 
     tokenizer: Literal["moses", "mecab", "jieba", "whitespace"]
     lowercase: bool

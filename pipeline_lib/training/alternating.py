@@ -92,6 +92,8 @@ def _caption_caption_task(
     b_key: tuple[str, str],
     seed: tuple[int, int],
 ) -> Task | None:
+    if learner.recipe.compares_turned(a_key[1], b_key[1]):
+        a_key, b_key = b_key, a_key  # sets are in the order of their names
     a, b = examples.sentences[a_key], examples.sentences[b_key]
     pairs = sentence_pairs(a, b)
     if not len(pairs):  # the two languages describe disjoint images

@@ -17,7 +17,7 @@ from graph import ROOT
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.export.card import write_card
+from pipeline_lib.export.card import PAPERS, write_card
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.export.sources import sources_of
 from pipeline_lib.export.token_ids import id_rule
@@ -396,6 +396,17 @@ def test_what_a_model_learnt_from_is_all_that_lies_behind_it(study, recipe, expe
     assert {*sources_of(ROOT / study, recipe, pairs)} == expected
     assert expected <= DATA_LICENCES.keys()
     assert sources_of(ROOT / study, recipe, "another") == []
+
+
+@pytest.mark.parametrize("study", [".", "studies/flickr8k", "studies/multi30k", "studies/coco"])
+def test_the_data_and_the_paper_of_every_committed_recipe_are_known(study):
+    folder = ROOT / study
+    settings = load_settings(folder / "params.yaml")
+    for name in settings.recipes:
+        recipe = settings.recipe(name)
+        assert recipe.paper in {*PAPERS, "polyview"}
+        sources = sources_of(folder, name, recipe.pairs)
+        assert {each for each in sources if "/" not in each} <= DATA_LICENCES.keys()
 
 
 @pytest.mark.parametrize(

@@ -86,19 +86,20 @@ def test_vectors_of_a_precise_model_are_single_too(photos):
     assert embedder.scores(embedder.embed_images([]), sentences).shape == (0, 1)
 
 
+@pytest.mark.parametrize("name", ["weights/own.pth", "weights/mine-17feb595.pt"])
 @pytest.mark.parametrize("started_in", ["study", "elsewhere"])
 def test_weights_of_ones_own_are_found_from_the_study_of_the_model(
-    tmp_path, monkeypatch, started_in
+    tmp_path, monkeypatch, started_in, name
 ):
     """A study's own commands run in it; a search may run anywhere."""
-    model, weights = tmp_path / "study/data/models/tiny/seed-1", tmp_path / "study/weights/own.pth"
+    model, weights = tmp_path / "study/data/models/tiny/seed-1", tmp_path / "study" / name
     for folder in (model, weights.parent, tmp_path / "elsewhere"):
         folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path / started_in)
-    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"weights": "weights/own.pth"})
+    extractor = tiny.PREPROCESSING.extractor.model_copy(update={"weights": name})
     with pytest.raises(ContractError) as raised:
         weights_of(extractor, model)
-    assert f"expected weights/own.pth in {tmp_path / started_in}" in str(raised.value)
+    assert f"expected {name} in {tmp_path / started_in}" in str(raised.value)
     assert str(tmp_path / "study") in str(raised.value)
     weights.touch()
     assert Path(weights_of(extractor, model)) == weights

@@ -209,6 +209,21 @@ def test_caption_caption_keeps_each_sentence_with_its_length():
     assert task.loss(model, items).item() == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.parametrize("similarity", ["order", "squared_order"])
+def test_of_two_sets_the_side_is_by_the_languages_and_not_by_the_names_of_the_sets(similarity):
+    """Evaluation knows languages alone (Recipe.compares_turned)."""
+    pairs, items = pairs_in("en", "de"), torch.tensor([0, 1, 2, 7, 13, 22])
+    keys = {"similarity": similarity, "absolute": True, "margin": 0.4}
+    losses = []
+    for sets in ({"en": "tiny", "de": "tiny"}, {"en": "a", "de": "b"}):
+        model, _, made = prepare(
+            "alternating", pairs.assign(set=pairs["language"].map(sets)), **keys
+        )
+        assert made.tasks[-1].kind == CAPTION_CAPTION
+        losses.append(made.tasks[-1].loss(model, items).item())
+    assert losses[0] == losses[1] > 0
+
+
 def test_no_caption_caption_update_before_the_image_loss_was_low(tmp_path):
     """The warm-up of Kádár et al.'s code: 49.0 per batch of 128 (audit, §3.6)."""
     bound = 0.3
