@@ -108,3 +108,20 @@ def test_every_study_has_the_templates(study):
     copies = ROOT / "studies" / study / ".dvc/plots"
     texts = {path.name: path.read_bytes() for path in (ROOT / ".dvc/plots").iterdir()}
     assert {path.name: path.read_bytes() for path in copies.iterdir()} == texts
+
+
+def test_the_pictures_of_the_documentation_show_the_committed_sums():
+    """``python docs/picture.py`` draws them anew, after ``dvc repro`` and ``dvc plots show``."""
+    summary = pd.read_csv(ROOT / "metrics/results/summary.csv").set_index(["language", "recipe"])
+    known = summary["sum_of_recalls"]
+    report = (ROOT / "docs/report.svg").read_text(encoding="utf-8")
+    for language, words in (("en", "English"), ("de", "German")):
+        drawn = report.split(f">Sum of recalls, {words}, by recipe<")[1].split("</svg>")[0]
+        bars = dict(re.findall(r'class="name[^>]*>(\w+)</text><text[^>]*>([0-9.]+)</text>', drawn))
+        assert bars == {name: f"{value:.1f}" for name, value in known[language].items()}
+    plots = (ROOT / "docs/plots.svg").read_text(encoding="utf-8")
+    point = (
+        r"; recipe: (\w+); rev: [^;]*; dataset: world; language: (\w+); sum_of_recalls: ([0-9.]+)"
+    )
+    found = re.findall(point, plots)
+    assert {(language, recipe): float(value) for recipe, language, value in found} == dict(known)
