@@ -15,7 +15,7 @@ class Extractor(Strict):
         weights: ``package``, a name of torchvision's (``IMAGENET1K_V1``), or the path of a state
             dict named after the first digits of its SHA-256.
         transform: How a photo is cut (images/transforms.py).
-        resize: Pixels of the shorter side before crops; no part of it where a photo is squashed.
+        resize: Pixels of the shorter side before crops; plays no part where a photo is squashed.
         crop: Pixels of a side of each crop.
         precision: Of the network's numbers; bf16 only where the hardware multiplies it.
         batch_size: Photos at a time.

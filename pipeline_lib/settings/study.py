@@ -546,7 +546,7 @@ def load_settings(path: Path = PARAMS) -> Settings:
 
 
 def _of_recipes(content: Mapping[str, object], error: ValidationError) -> Iterator[str]:
-    """Yield what is wrong within recipes where something else is, too, if what they need is not."""
+    """Yield what is wrong within recipes, unless a section that they are merged from is wrong."""
     layers = {"shared", "papers", "departures", "recipes"}
     if layers.isdisjoint(str(item["loc"][0]) for item in error.errors()):
         whole = Settings.model_construct(**{key: content[key] for key in layers})
