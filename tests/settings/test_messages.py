@@ -178,8 +178,9 @@ def test_a_wrong_value_is_named_with_its_key_and_line(tmp_path, case):
     line = next(row for row in message.splitlines() if said in row).split(":")[0]
     number = int(line.removeprefix("  - line "))
     shown = (tmp_path / "params.yaml").read_text().splitlines()[number - 1]
-    of_a_list = shown.lstrip().startswith("- ")  # its own line: see below
-    assert any(f"{key}:" in shown for key in [*keys, last]) or "lexicon" in shown or of_a_list
+    entries = [f"- {each}" for each in value] if isinstance(value, list) else []
+    own = shown.strip() in entries  # an entry of a list has a line of its own
+    assert own or any(f"{key}:" in shown for key in [*keys, last]) or "lexicon" in shown
 
 
 def test_a_wrong_entry_of_a_list_is_named_with_its_own_line(tmp_path):
