@@ -20,9 +20,9 @@ PROJECT, PAGE = ROOT / "pyproject.toml", ROOT / "docs/licences.md"
 
 HEADER = """# Licences of dependencies
 
-Every package that Polyview names, with what it depends on; `uv run python .ci/dependencies.py`
-writes this page. Those needed by main and dev are what `uv sync` installs; the other groups are
-optional. Polyview is under the Apache License 2.0, and distributes none of them.
+This page lists every package that Polyview names, and the packages that these depend on.
+`uv run python .ci/dependencies.py` writes it. `uv sync` installs what main and dev need; the other
+groups are optional. Polyview is under the Apache License 2.0, and distributes none of the packages.
 
 | package | version | needed by | licence |
 |---|---|---|---|

@@ -115,9 +115,8 @@ def _inputs(
     for language, own in texts.items():
         settings = embedder.preprocessing.tokenizers[language].model_dump()
         tokens = map(build_tokenizer(language, **settings), own)
-        ids, lengths = embedder.model.vocabulary.encode_all([*tokens], language)
-        arrays[f"{language} ids"] = ids.astype(np.int64)
-        arrays[f"{language} lengths"] = lengths.astype(np.int64)
+        encoded = embedder.model.vocabulary.encode_all([*tokens], language)
+        arrays[f"{language} ids"], arrays[f"{language} lengths"] = encoded
     return arrays
 
 

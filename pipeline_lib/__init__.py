@@ -24,6 +24,8 @@
     Tables of results beside published numbers.
 ``search``, ``export``
     A trained model in use: on a user's own photos, and in the form of other tools.
+``cli``
+    The command ``polyview``.
 
 A room imports only rooms named before it (tests/test_graph.py holds that). The stages import
 the library; the library never imports a stage.

@@ -1,4 +1,4 @@
-"""The empty artefacts that the names none and random stand for: no dependency is conditional."""
+"""Write the empty inputs that the names none and random stand for: each stage has all its own."""
 
 from pathlib import Path
 

@@ -7,18 +7,13 @@ import click
 import pandas as pd
 
 from pipeline_lib.contract.features import read_features
-from pipeline_lib.contract.reports import read_rows, write_report
+from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
-from pipeline_lib.evaluation.reranking.nbest import read_nbest
+from pipeline_lib.evaluation.reranking.lists import SPLITS, check_lists, read_lists
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
-from pipeline_lib.evaluation.reranking.similarities import (
-    check_lists,
-    list_similarities,
-    with_images,
-    with_own_features,
-)
+from pipeline_lib.evaluation.reranking.similarities import list_similarities, with_own_features
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.publishing import publish
 from pipeline_lib.settings.strict import choose
@@ -39,19 +34,8 @@ def main(name: str) -> None:
     folder = Path(f"data/nbest/{chosen.translator}")
     tokens = read_captions(Path(f"data/captions/{chosen.dataset}.parquet"))
     tokens = tokens.set_index("caption_id")["tokens"]
-    found = {}
-    for split in ("val", "test"):
-        lists = read_nbest(folder / f"{split}.nbest")
-        rows = read_rows(folder / f"{split}.tsv", sep="\t")
-        if "image" in chosen.similarities:
-            lists, rows = with_images(lists, rows, set(features.image_ids))
-        found[split] = (
-            lists,
-            rows.assign(
-                source_tokens=rows["source_id"].map(tokens).map(list),
-                reference=rows["target_id"].map(tokens).map(" ".join),
-            ),
-        )
+    images = set(features.image_ids) if "image" in chosen.similarities else None
+    found = {split: read_lists(folder, split, tokens, images) for split in SPLITS}
     check_lists(name, found, read_pairs(Path(f"data/pairs/{chosen.pairs}.parquet")))
 
     turned = settings.recipe(chosen.recipe).compares_turned(*languages)

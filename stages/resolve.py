@@ -1,4 +1,4 @@
-"""What the other stages depend on beside data: what their code does, and settings put together."""
+"""Write what the other stages depend on besides data: digests of their code, merged settings."""
 
 import json
 from collections.abc import Iterator

@@ -60,10 +60,7 @@ def _learn(space, features):
         "de": [["ein", colour, "foto"] for colour in GERMAN.values()],
     }
     ids = {
-        language: [
-            torch.from_numpy(array.astype(np.int64))
-            for array in space.vocabulary.encode_all(tokens, language)
-        ]
+        language: [*map(torch.from_numpy, space.vocabulary.encode_all(tokens, language))]
         for language, tokens in sentences.items()
     }
     optimizer = torch.optim.Adam(space.parameters(), 0.02)

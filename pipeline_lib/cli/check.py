@@ -13,8 +13,8 @@ from pipeline_lib.settings.study import PARAMS, load_settings
 def check() -> None:
     """Check the study in this folder: parameters against captions, photos and memory.
 
-    Names all problems at once, with their lines of params.yaml. The first stage of dvc repro runs
-    the same check.
+    Reports all problems at once, with their line numbers in params.yaml. The first stage of dvc
+    repro runs the same check.
     """
     found = check_study(load_settings())
     for sentence in lines_of(PARAMS, found.warnings):

@@ -19,12 +19,15 @@ from pipeline_lib.search.names import on_one_line
 @click.argument("model", type=FOLDER)
 @click.argument("source", type=click.Path(exists=True, path_type=Path))
 @click.argument("output", type=FILE)
-@click.option("--language", metavar="CODE", help="Of all sentences; else a column says it.")
+@click.option(
+    "--language", metavar="CODE", help="Language of all sentences. Default: the table's column."
+)
 def embed(model: Path, source: Path, output: Path, language: str | None) -> None:
-    """Write the vectors of SOURCE by MODEL, the folder of a trained model, to OUTPUT in Parquet.
+    """Embed SOURCE with MODEL, the folder of a trained model, and write the vectors to OUTPUT.
 
     SOURCE is a folder of photos, or a table (.parquet, .csv, .tsv) with the columns text and
-    language. The vectors are a column of the table, in its order, a part of it at a time in memory.
+    language. OUTPUT is Parquet: the rows of the table in their order, with a column of vectors.
+    Tables need not fit into memory.
     """
     from pipeline_lib.export.vectors import embed_folder, embed_table
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without

@@ -5,5 +5,5 @@ from pipeline_lib.edge import FAULT, MISTAKE
 
 def example(line: str, done: str = "done") -> str:
     """Return the end of a command's help; ``done`` is what exit code 0 means."""
-    codes = f"0 {done}, {MISTAKE} something that you can mend, {FAULT} a fault of ours"
+    codes = f"0 {done}, {MISTAKE} a mistake that you can fix, {FAULT} a bug in Polyview"
     return f"\b\nExample:\n  {line}\n\nExit codes: {codes}."

@@ -18,12 +18,12 @@ FORMS = ("sentence-transformers", "onnx")
 )
 @click.argument("model", type=FOLDER)
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option("--to", "form", type=click.Choice(FORMS), required=True, help="Form of the folder.")
+@click.option("--to", "form", type=click.Choice(FORMS), required=True, help="Format to write.")
 def export(model: Path, output: Path, form: str) -> None:
     """Write MODEL, the folder of a trained model, as the folder OUTPUT for another tool.
 
-    sentence-transformers gets the text side, onnx both sides with the backbone. Each has a model
-    card. Needs: uv sync --group export
+    sentence-transformers exports the text encoder; onnx exports both encoders, with the backbone.
+    Both write a model card. Needs: uv sync --group export
     """
     if output.exists():
         raise ContractError(f"{output}: is there already. Take another name, or remove it")

@@ -31,7 +31,7 @@ CONFIG = """[core]
 @click.argument("name")
 @click.option(
     "--captions", required=True, type=click.Path(exists=True, path_type=Path),
-    help="Table of captions; with another --from, the folder of that corpus.",
+    help="Table of captions, or with another --from than table the folder of that corpus.",
 )  # fmt: skip
 @click.option(
     "--images", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -39,14 +39,14 @@ CONFIG = """[core]
 )  # fmt: skip
 @click.option(
     "--from", "door", type=click.Choice([*DOORS]), default="table", show_default=True,
-    help="What the captions are: your own table, or a corpus as docs/studies.md lays it out.",
+    help="Your own table, or a published corpus in the layout that docs/studies.md describes.",
 )  # fmt: skip
 @click.option(
     "--language", "languages", multiple=True, metavar="CODE",
-    help="Only this language (may be repeated); all that the captions have, if not given.",
+    help="Use only this language (may be repeated). Default: all languages of the captions.",
 )  # fmt: skip
 def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str, ...]) -> None:
-    """Make studies/NAME of your photos and captions, checked, ready for dvc repro.
+    """Create the study studies/NAME from your photos and captions, checked, ready for dvc repro.
 
     A table is UTF-8 with a header and the columns image (a path below the folder of photos),
     language and text, separated by tabs (or commas, as .csv); it may have split, annotation,

@@ -34,14 +34,15 @@ PRESENT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--language", metavar="CODE", help="Language of the query; if not given, it is detected."
 )
 @click.option(
-    "--image", "images", type=PRESENT_FILE, multiple=True, help="A photo like those searched."
-)
+    "--image", "images", type=PRESENT_FILE, multiple=True,
+    help="Find photos like this one (may be repeated).",
+)  # fmt: skip
 @click.option(
     "-k", "count", type=click.IntRange(min=1), default=10, show_default=True,
     help="How many photos to print.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--index", type=FILE, help="File of the index; else one in your cache.")
+@click.option("--index", type=FILE, help="File of the index. Default: one in your cache folder.")
 def search(
     model: Path,
     photos: Path,
@@ -55,7 +56,8 @@ def search(
     """Print the photos below the folder PHOTOS that fit QUERY best, and their scores.
 
     MODEL is the folder of a trained model. The first call indexes the photos, later ones only new
-    and changed photos. A + or - between words adds what a photo shall show, or shall not.
+    and changed photos. Write + or - between words to add something that the photos should show, or
+    should not show.
     """
     parts = [*signed(query)]
     if not parts and not images:

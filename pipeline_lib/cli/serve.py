@@ -22,14 +22,20 @@ if TYPE_CHECKING:
 )
 @click.argument("model", type=FOLDER)
 @click.argument("photos", type=FOLDER)
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True)
-@click.option("--captions", type=PRESENT_FILE, help="Training captions (data/pairs/NAME.parquet).")
-@click.option("--index", type=FILE, help="File of the index; else one in your cache.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+    help="Port of the page; 0 takes a free one.",
+)  # fmt: skip
+@click.option(
+    "--captions", type=PRESENT_FILE,
+    help="Training captions (data/pairs/NAME.parquet). Default: those of the model's study.",
+)  # fmt: skip
+@click.option("--index", type=FILE, help="File of the index. Default: one in your cache folder.")
 def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Path | None) -> None:
     """Serve a page on this machine (127.0.0.1) that searches the photos below the folder PHOTOS.
 
-    MODEL is the folder of a trained model. The page explains a photo by the nearest captions that
-    the model learnt from: those of its study, or of --captions. Needs: uv sync --group serve
+    MODEL is the folder of a trained model. For each photo the page can show the nearest training
+    captions, from the model's study or from --captions. Needs: uv sync --group serve
     """
     try:
         import uvicorn
@@ -71,7 +77,10 @@ def _load_captions(
     except ContractError as error:
         if captions:
             raise
-        warn(f"{error}\nThe page explains no photo: it does by --captions")
+        warn(
+            f"{error}\nThe page will not explain photos. To have it do so, name the training "
+            "captions by --captions"
+        )
         return None
 
 

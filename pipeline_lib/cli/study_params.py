@@ -19,6 +19,7 @@ from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
+from pipeline_lib.settings.strict import LANGUAGE_CODE
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.languages import WITHOUT_SPACES, two_letters
 from pipeline_lib.text.latent_semantics import largest_dim
@@ -180,7 +181,8 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
             )
         elif there and photos[split] < 2:  # a caption is told from another's
             yield f"split: expected 2 photos or more of {split}, found {photos[split]}. {remedy}"
-    for language, own in captions.groupby("language"):
+    codes = captions["language"].str.fullmatch(LANGUAGE_CODE)  # what is none has been named
+    for language, own in captions[codes].groupby("language"):
         kind = _tested_kind(own)
         if there.issuperset(SPLITS) and kind is None:
             counts = own.groupby(["annotation", "split"]).size()

@@ -37,8 +37,8 @@ _CAPTION_FIELDS = [
 CAPTIONS = pa.schema(_CAPTION_FIELDS)
 """One sentence about one image.
 
-``source_caption_id`` names the caption that it translates; of a translation that people made of
-another one, the caption that both go back to, so that all that say the same name the same.
+``source_caption_id`` names the caption that it translates; of a translation of another one, the
+caption that both go back to, so that all that say the same name the same.
 """
 
 IMAGES = pa.schema(
@@ -111,6 +111,11 @@ def pairs_of_seed(pairs: pd.DataFrame, seed: int) -> pd.DataFrame:
 def empty_pairs() -> pd.DataFrame:
     """Return a pairs table without rows: what ``plus: none`` adds."""
     return PAIRS.empty_table().to_pandas()
+
+
+def meanings(captions: pd.DataFrame) -> pd.Series:
+    """Return what each caption means: the one that it translates, its own id where it does not."""
+    return captions["source_caption_id"].fillna(captions["caption_id"])
 
 
 def check_captions(captions: pd.DataFrame) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 ``files``, ``corpus``
     Raw files with their problems, and what every reader builds its tables from.
-``table``, ``multi30k``, ``flickr8k``, ``coco``, ``parallel``
+``table``, ``multi30k``, ``flickr8k``, ``coco``, ``bitext``
     The formats, one module each; ``readers`` names them. ``own_table`` completes a user's table,
-    ``bitext`` reads files of parallel lines.
+    ``parallel`` pairs sentences with their translations.
 ``scored_pairs``
     Sentences that people scored, for evaluation.
 ``selection``

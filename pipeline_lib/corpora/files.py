@@ -16,6 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import named, warn
+from pipeline_lib.text.letters import one_line
 
 _SHOWN_HEADER = 200
 """Of a header, so many characters are shown: a file of another form may be one line."""
@@ -131,7 +132,7 @@ def clean(
         path: File that the texts come from.
         problems: Where empty texts, and control characters in them, are noted.
     """
-    cleaned = [" ".join(unicodedata.normalize("NFC", text).split()) for text in texts]
+    cleaned = [*map(one_line, texts)]
     empty = [lines[place] for place, text in enumerate(cleaned) if not text]
     note_lines(problems, path, [(line, "expected a caption, found no text") for line in empty])
     form = "expected text, found the control character {}. Remove it"

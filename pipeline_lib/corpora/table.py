@@ -20,6 +20,7 @@ from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
 from pipeline_lib.corpora.files import clean_column, note_lines, note_rows, read_table
+from pipeline_lib.settings.strict import LANGUAGE_CODE
 
 COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 
@@ -106,7 +107,7 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
 
 def _note_bad_languages(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
     """Note each code once, with the one that it may stand for."""
-    wrong = table[~table["language"].str.fullmatch("[a-z]{2,3}").astype(bool)]
+    wrong = table[~table["language"].str.fullmatch(LANGUAGE_CODE).astype(bool)]
     for language, rows in wrong.groupby("language", sort=False):
         meant = re.match("[a-z]{2,3}(?![a-z])", language.lower())
         problems.append(

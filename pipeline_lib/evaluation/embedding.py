@@ -1,6 +1,6 @@
 """Vectors of one trained model for all that it is evaluated on, with their ids."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,10 @@ def embed_evaluated(
     rows = feature_rows(pd.Index(images["image_id"]), features)
     captions = captions[captions["language"].isin(languages)]
     by_language = [
-        (group["caption_id"].to_numpy(), _embed(model, group["tokens"], str(language)))
+        (
+            group["caption_id"].to_numpy(),
+            model.embed_sentences([*group["tokens"]], str(language)).numpy(),
+        )
         for language, group in captions.groupby("language", sort=True)
     ]
     return Embeddings(
@@ -51,7 +54,10 @@ def embed_evaluated(
         caption_ids=np.concatenate([ids for ids, _ in by_language]),
         captions=np.concatenate([vectors for _, vectors in by_language]),
         sentences={
-            language: (np.array([*tokens], object), _embed(model, tokens.values(), language))
+            language: (
+                np.array([*tokens], object),
+                model.embed_sentences([*tokens.values()], language).numpy(),
+            )
             for language, tokens in sentences.items()
         },
         words={language: model.embed_words(language) for language in languages},
@@ -76,9 +82,3 @@ def scored_sentences(
         for text in pd.concat([pairs["first"], pairs["second"]]):
             sentences.setdefault(text, tokenize(text))
     return found
-
-
-def _embed(model: JointSpace, sentences: Iterable[list[str]], language: str) -> np.ndarray:
-    token_ids, lengths = model.vocabulary.encode_all(list(sentences), language)
-    tensors = (torch.from_numpy(array.astype(np.int64)) for array in (token_ids, lengths))
-    return model.embed_tokens(*tensors, language).numpy()

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
-from pipeline_lib.evaluation.significance import bootstrap_interval
+from pipeline_lib.evaluation.retrieval.recalls import direction_scores, recall_bounds
 from pipeline_lib.exact import dot_products
 
 _CHUNK = 1024
@@ -132,8 +131,13 @@ def recalls_by_bin(
     for number, label in enumerate(_labels(edges)):
         inside = bins == number
         if inside.any():
-            draws = bootstrapped_recalls(ranks[inside], query_image[inside], resamples, seed)
-            bounds = bootstrap_interval(draws, confidence).T.tolist()
+            bounds = recall_bounds(
+                ranks[inside],
+                query_image[inside],
+                resamples=resamples,
+                confidence=confidence,
+                seed=seed,
+            )
             found[label] = direction_scores(ranks[inside], bounds, n_candidates)
     return found
 

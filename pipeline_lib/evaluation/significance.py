@@ -52,36 +52,36 @@ def bootstrap_totals(statistics: np.ndarray, resamples: int, seed: int) -> np.nd
 
 
 def bootstrap_ratios(sums: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """Draw the images again with replacement, and compute the ratios of each draw.
+    """Draw the units again with replacement, and compute the ratios of each draw.
 
     Columns share their draws, so sums of columns have the right spread too. See Efron and
     Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13 (percentile intervals).
 
     Args:
-        sums: Sum of a value over the queries of each image ``[images, statistics]``.
-        counts: Queries of each image ``[images, statistics]``.
+        sums: Sum of a value over the queries of each unit, as an image ``[units, statistics]``.
+        counts: Queries of each unit ``[units, statistics]``.
         resamples: How many times to draw.
-        seed: Seed of the draws; with equal images, equal draws.
+        seed: Seed of the draws; with equally many units, equal draws.
 
     Returns:
         Ratios of the summed values to the summed counts ``[resamples, statistics]``.
 
     Raises:
-        ValueError: ``sums`` and ``counts`` differ in shape, or an image has no query.
+        ValueError: ``sums`` and ``counts`` differ in shape, or a unit has no query.
     """
     if sums.ndim != 2 or sums.shape != counts.shape or not (counts > 0).all():
         raise ValueError(
-            "expected sums and counts [images, statistics] with a query for each image, found "
+            "expected sums and counts [units, statistics] with a query for each unit, found "
             f"{sums.shape} and {counts.shape}, smallest count {counts.min(initial=0)}"
         )
     totals = bootstrap_totals(np.hstack([sums, counts]), resamples, seed)
     return totals[:, : sums.shape[1]] / totals[:, sums.shape[1] :]
 
 
-def bootstrap_interval(ratios: np.ndarray, confidence: float) -> np.ndarray:
+def bootstrap_interval(values: np.ndarray, confidence: float) -> np.ndarray:
     """Return the percentile interval ``[2, ...]`` of bootstrapped values ``[resamples, ...]``."""
     tail = (1 - confidence) / 2
-    return np.quantile(ratios, [tail, 1 - tail], axis=0)
+    return np.quantile(values, [tail, 1 - tail], axis=0)
 
 
 def sign_flipped_totals(values: np.ndarray, draws: int, seed: int) -> np.ndarray:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
+from pipeline_lib.evaluation.retrieval.recalls import recalls
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,
@@ -51,9 +51,9 @@ def validation_scores(model: JointSpace, examples: Examples, tested: WordPairs) 
         pool, index = np.unique(sentences.image_index.cpu().numpy(), return_inverse=True)
         scores = SCORES[model.architecture.similarity]
         ranks = bidirectional_ranks(images[pool], captions, index, scores)
-        recalls = [_percent(side <= k) for side in ranks for k in CUTOFFS]
-        sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(sum(recalls), 2)
-        first[f"image_to_text_r1_{set_name}_{language}"] = round(recalls[0], 2)
+        found = [share for side in ranks for share in recalls(side)]
+        sums[f"{RECALL_SUM}_{set_name}_{language}"] = round(sum(found), 2)
+        first[f"image_to_text_r1_{set_name}_{language}"] = round(found[0], 2)
         mean_ranks += [float(side.mean()) for side in ranks]
     return {
         RECALL_SUM: round(sum(sums.values()), 2),

@@ -22,7 +22,7 @@ class Embeddings:
         caption_ids: Its captions in the model's languages ``[captions]``.
         captions: Their vectors ``[captions, dim]``.
         sentences: Sentences that are no captions, by language, and their vectors.
-        words: Words of each language, and their vectors as the recurrent layer reads them.
+        words: Words of each language, and their vectors as the sentence encoder reads them.
 
     Raises:
         ContractError: Labels are repeated, have no vector each, or a vector is not finite.

@@ -6,6 +6,7 @@ extraction (the network is the rest).
 """
 
 import errno
+import io
 import warnings
 from pathlib import Path
 from typing import BinaryIO
@@ -83,6 +84,19 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
         raise ImageError(f"expected an image in one of {', '.join(FORMATS)}") from error
     except Exception as error:  # on damaged bytes Pillow raises a dozen unrelated types
         raise ImageError(f"cannot be decoded ({type(error).__name__}: {error})") from error
+
+
+def thumbnail(photo: Path | BinaryIO, side: int, quality: int) -> bytes:
+    """Return an image as a JPEG file, at most ``side`` pixels wide and high.
+
+    Raises:
+        ImageError: If it cannot be read.
+    """
+    image = Image.fromarray(decode(photo))
+    image.thumbnail((side, side))
+    content = io.BytesIO()
+    image.save(content, "JPEG", quality=quality, optimize=True)
+    return content.getvalue()
 
 
 def is_of_machine(error: BaseException | None) -> bool:

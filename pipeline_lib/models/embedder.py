@@ -88,9 +88,7 @@ class Embedder:
             return self._no_vectors
         if wordless := [i for i, words in enumerate(tokens) if not words]:
             raise WordlessError(sentences, wordless)
-        ids, lengths = self.model.vocabulary.encode_all(tokens, language)
-        tensors = (torch.from_numpy(array.astype(np.int64)) for array in (ids, lengths))
-        return self.model.embed_tokens(*tensors, language).float().numpy()
+        return self.model.embed_sentences(tokens, language).float().numpy()
 
     def words(self, sentence: str, language: str) -> dict[str, bool]:
         """Return the words of a raw sentence, and whether the vocabulary has them.

@@ -173,7 +173,7 @@ class RecurrentEncoder(TextEncoder):
         language with the longest sentence, not the sum.
         """
         on_cpu = not any(ids.is_cuda for ids, _ in sentences.values())
-        if ALL not in self.recurrent or not on_cpu:
+        if ALL not in self.recurrent or not on_cpu or not sentences:
             return super().together(sentences)
         steps = max(ids.shape[1] for ids, _ in sentences.values())
         first = [0, *accumulate(self.word_table(k).num_embeddings for k in sentences)]
@@ -199,7 +199,7 @@ class RecurrentEncoder(TextEncoder):
         }
 
     def embed(self, ids: Tensor, language: str) -> Tensor:
-        """Return the vectors of words ``[words]`` as the recurrent layer reads them."""
+        """Return the vectors of words ``[words]`` as the encoder reads them."""
         words = super().embed(ids, language)
         if language in self.rotations:
             words = words @ self.rotations[language].T

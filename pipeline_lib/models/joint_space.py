@@ -1,7 +1,7 @@
 """The joint space: a model of images and of sentences in several languages; save and load."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +75,11 @@ class JointSpace(PreciseModule):
             batches = (part.to(self.device, self.dtype) for part in features.split(batch_size))
             return torch.cat([self.image_vectors(batch).cpu() for batch in batches])
 
+    def embed_sentences(self, sentences: Sequence[Sequence[str]], language: str) -> Tensor:
+        """Embed any number of tokenised sentences, on the CPU ``[sentences, embed_dim]``."""
+        token_ids, lengths = map(torch.from_numpy, self.vocabulary.encode_all(sentences, language))
+        return self.embed_tokens(token_ids, lengths, language)
+
     @torch.inference_mode()
     def embed_tokens(
         self, token_ids: Tensor, lengths: Tensor, language: str, batch_size: int = 512
@@ -94,18 +99,18 @@ class JointSpace(PreciseModule):
 
     @torch.inference_mode()
     def embed_words(self, language: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the words of one language and their vectors, as the recurrent layer reads them.
+        """Return the words of one language and their vectors, as the sentence encoder reads them.
 
         A pooled vocabulary holds the words of all its languages.
 
         Returns:
             Words, unique ``[words]``, and their vectors ``[words, dim]``.
         """
-        table = next(table for table in self.vocabulary.tables if language in table.languages)
-        ids = torch.from_numpy(self.vocabulary.word_ids(table.words, language))
+        words = self.vocabulary.table(language).words
+        ids = torch.from_numpy(self.vocabulary.word_ids(words, language))
         with arithmetic(self.architecture.precision):
             vectors = self.sentence_encoder.embed(ids.to(self.device), language)
-        return np.array(table.words, object), vectors.cpu().numpy()
+        return np.array(words, object), vectors.cpu().numpy()
 
     def save(
         self, folder: Path, preprocessing: Preprocessing, provenance: Mapping[str, object]

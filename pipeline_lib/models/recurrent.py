@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from pipeline_lib.device import TYPES, precision_on
+from pipeline_lib.device import TYPES, precision_on, summing_type
 from pipeline_lib.models.gru import GRUStates
 from pipeline_lib.models.lstm import LSTMStates
 from pipeline_lib.models.prefixes import PrefixTree
@@ -58,7 +58,8 @@ class SentenceLayer(nn.Module):
         types, occurrence = tree.tokens.unique(return_inverse=True)
         of_words = self.layer.weight_ih_l0, self.layer.bias_ih_l0
         projected = F.linear(embed(types).to(kind), *(weight.to(kind) for weight in of_words))
-        inputs = F.embedding(occurrence, projected)
+        # On the way back the steps of a word are summed: in bf16 the sums of frequent ones stall.
+        inputs = F.embedding(occurrence, projected.to(summing_type(kind))).to(kind)
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
 

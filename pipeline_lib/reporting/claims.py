@@ -73,12 +73,12 @@ def claim_table(table: pd.DataFrame) -> Table | None:
     ours = table["printed"] == NONE
     title = f"What the papers claim: {_counted(table[~ours])}. "
     if ours.any():
-        title += f"What we ask besides: {_counted(table[ours])}. "
+        title += f"Our own questions: {_counted(table[ours])}. "
     header = ["paper", "claim", "printed", "measure", "of", "row", "expected", "verdict", "ours"]
     header += ["difference", "p"]
     return Table(
         "claims",
-        f"{title}Differences are the row's from the other, {CORRECTED}",
+        f"{title}Differences are the row minus the other, {CORRECTED}",
         header,
         [_line(row) for row in table.to_dict("records")],
         labels=8,

@@ -37,7 +37,7 @@ Pool = tuple[str, str]
 """A language, and the digest of its images and captions that query."""
 
 ONE_SEED = "one seed: not tested"
-OTHER_QUERIES = "other queries: not tested"
+OTHER_QUERIES = "different test queries: not tested"
 
 
 class Asked(NamedTuple):
@@ -225,7 +225,7 @@ def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> s
         return "" if tested_alike([row.queries for row in rows]) else OTHER_QUERIES
     pools = [measured.pool(name, asked.item) for name in (asked.recipe, asked.baseline)]
     if None in pools:
-        return "seeds not stored: not tested"
+        return "hits of seeds not stored: not tested"
     return "" if pools[0] == pools[1] else OTHER_QUERIES
 
 

@@ -103,8 +103,8 @@ def _both_ways(prefix: str, interval: bool = True) -> list[Column]:
 
 _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
     "consistency": (
-        "What the captions of an image in two languages find: the share in % of the ten nearest "
-        "images that both find, and Spearman's correlation of the ranks of their own image",
+        "Consistency between languages: the share in % of the ten nearest images that two captions "
+        "of an image have in common, and Spearman's correlation of the ranks of their image",
         ["recipe", "languages"],
         [
             Column("overlap %", "", "overlap"),
@@ -141,7 +141,7 @@ _TASKS: dict[str, tuple[str, list[str], list[Column]]] = {
         ],
     ),
     "word_translation": (
-        "Word translation: precision in %; learnt are tested words that training aligned",
+        "Word translation: precision in %; learnt: share of tested words that training aligned",
         ["recipe", "languages"],
         [
             *(
@@ -196,8 +196,8 @@ def _one_caption_table(figures: pd.DataFrame) -> Table | None:
     languages = [name for name in sums["item"].unique() if name != "worst"]
     columns = [Column(name, name, _SUMS, ranked=False) for name in [*languages, "worst"]]
     title = (
-        "One caption per image, of the images that all languages of a recipe have, the same "
-        "sentence where it is translated: languages can be compared. Sum of recalls in %"
+        "Languages compared: one caption per image, of images with captions in all languages of a "
+        "recipe, translations of one sentence where there are any. Sum of recalls in %"
     )
     rows = sums.assign(variant=sums["item"], item="")
     return _table(ONE_CAPTION, title, ["recipe"], columns, rows)
@@ -220,12 +220,12 @@ def _hub_table(figures: pd.DataFrame) -> Table | None:
         for space in ("images", "captions", "words")
         for header, metric, form in (
             ("skewness", "skewness", ".2f"),
-            ("never near %", "unseen", ".1f"),
+            ("never a neighbour %", "unseen", ".1f"),
         )
     ]
     title = (
-        "Hubs: skewness of how often a vector is among the nearest by cosine, and the share that "
-        "never is"
+        "Hubs: skewness of how often a vector is a nearest neighbour by cosine, and the share of "
+        "vectors that never are"
     )
     return _table("hubs", title, ["recipe", "language"], columns, figures)
 
@@ -241,8 +241,10 @@ def _kind_table(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Table
     rows["recipe"] = rows["language"] + (" · " + rows["dataset"]).where(several, "")
     columns = [Column(f"R@{recall[1:]}", "", recall, ranked=False) for recall in RECALLS]
     columns.append(Column("captions", "", "n_queries", ",.0f", False, False))
-    title = "Captions that find their image, by tokens and by how often training saw their rarest "
-    return _table("kinds", f"{title}word: recalls in %", ["language", "captions"], columns, rows)
+    title = (
+        "Recalls of captions in %, by their length in tokens and by how often training saw their "
+    )
+    return _table("kinds", f"{title}rarest word", ["language", "captions"], columns, rows)
 
 
 def _plain_table(task: str, figures: pd.DataFrame) -> Table | None:

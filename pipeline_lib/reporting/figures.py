@@ -18,9 +18,9 @@ FIGURE = KEY[1:]
 
 COLUMNS = [*KEY, "seeds", "value", "sd", "low", "high", "queries"]
 """``value`` is the mean over ``seeds``, ``sd`` its standard deviation (empty for one seed), ``low``
-and ``high`` the means of the single models' bounds over units, ``queries`` the number of queries or
-pairs (intervals.over_seeds makes them bounds of the mean). Recalls,
-precisions and shares are in per cent."""
+and ``high`` the means of the single models' bounds over units (intervals.over_seeds makes bounds of
+the mean of them), ``queries`` the number of queries or pairs. Recalls, precisions and shares are in
+per cent."""
 
 MIXED = "mixed_pool"
 """Images that search the captions of all languages, a part of the report of retrieval."""

@@ -91,7 +91,7 @@ def reranking_table(reports: Mapping[str, dict]) -> Table | None:
     """Return the quality of the test translations that come first, and its bounds."""
     rows = [row for name, report in reports.items() for row in _reranked(name, report)]
     header = ["re-ranking", "ranked by", "seeds", "sentences", "BLEU", "TER", "chrF", "METEOR"]
-    header += ["change of BLEU", "of TER", "of BLEU from the second line"]
+    header += ["change of BLEU", "of TER", "of BLEU from the control"]
     title = (
         "N-best lists of the test split, ranked with weights that were tuned on val; changes from "
         "the translator's own choice, with intervals over seeds and sentences. Tokenised "
@@ -105,15 +105,15 @@ def _reranked(name: str, report: Mapping[str, dict]) -> Iterator[list[str]]:
     test, own = report["test"], report["control"]["weights"]
     seeds = [*test["reranked"].values()]
     sentences = f"{test['own']['n_segments']:,}"
-    for key, words in (("own", "the translator"), ("control", f"its {', '.join(own)}")):
+    for key, words in (("own", "the translator"), ("control", f"control: its {', '.join(own)}")):
         meteor = number(test[key].get("meteor"))
         yield [name, words, NOTHING, sentences, *_scores(test[key]), meteor, *[NOTHING] * 3]
     features = next(iter(report["reranked"].values()))["weights"]
     added = ", ".join(feature for feature in features if feature not in own)
     means = [_mean([seed.get(key) for seed in seeds]) for key in _QUALITY]
     gains = [_gained(test[key]) for key in ("bleu_gain", "ter_gain", "bleu_gain_over_control")]
-    yield [name, f"these and {added}", f"{len(seeds)}", sentences, *means, *gains]
-    for key, words in (("random_bleu", "chance"), ("oracle_bleu", "hindsight")):
+    yield [name, f"control and {added}", f"{len(seeds)}", sentences, *means, *gains]
+    for key, words in (("random_bleu", "random choice"), ("oracle_bleu", "best choice (oracle)")):
         yield [name, words, NOTHING, sentences, f"{test[key]:.1f}", *[NOTHING] * 6]
 
 

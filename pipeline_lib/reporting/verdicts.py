@@ -107,7 +107,7 @@ def evidence(verdict: Verdict, confidence: float) -> str:
         low, high = (signed(bound) for bound in (lead.test.low, lead.test.high))
         found = f"{level} of the lead {low} to {high}, {_p(lead.test.holm)} after correction"
     texts, images = best["text_to_image_r1"], best["image_to_text_r1"]
-    return f"{found} · first hit right for {texts:.0f} % of captions, {images:.0f} % of images"
+    return f"{found} · R@1: {texts:.0f} % of captions, {images:.0f} % of images"
 
 
 def _lead(found: Difference, ranked: pd.DataFrame, confidence: float) -> Lead:

@@ -74,7 +74,7 @@ class QueryEmbedder:
         guessed = language is None and 2 * len(unknown) >= len(words)
         return Term(text, np.float32(vector), sign, read_as, unknown, guessed)
 
-    def photo(self, photo: Photo, name: str, sign: int = 1) -> Term:
+    def photo(self, photo: Photo, name: str) -> Term:
         """Return a term of a photo that need not be in the index.
 
         Raises:
@@ -83,7 +83,7 @@ class QueryEmbedder:
         (vector,) = self.embedder.embed_each([photo])
         if isinstance(vector, Exception):
             raise vector
-        return Term(name, np.float32(vector), sign)
+        return Term(name, np.float32(vector), sign=1)
 
 
 class Searcher(QueryEmbedder):

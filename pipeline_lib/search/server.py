@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from PIL import Image
 from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -29,7 +28,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.images.decoding import ImageError, decode
+from pipeline_lib.images.decoding import ImageError, thumbnail
 from pipeline_lib.search.captions import Captions
 from pipeline_lib.search.languages import LanguageError
 from pipeline_lib.search.names import printable
@@ -329,11 +328,7 @@ class _Pages:
         return {"index": self.index, "photos": photos}
 
     def _jpeg(self, path: Path, _mtime_ns: int, side: int) -> bytes:
-        image = Image.fromarray(decode(path))
-        image.thumbnail((side, side))
-        stream = io.BytesIO()
-        image.save(stream, "JPEG", quality=85)
-        return stream.getvalue()
+        return thumbnail(path, side, quality=85)
 
 
 def _term_json(term: Term) -> dict[str, object]:

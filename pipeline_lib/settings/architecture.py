@@ -39,7 +39,7 @@ class Architecture(Strict):
         embed_dim: Size of the joint space.
         similarity: Entry of models.similarity.SIMILARITIES.
         absolute: Vectors of the joint space are their absolute values.
-        precision: Arithmetic of the recurrent layer's matrix products, or of everything (``f64``).
+        precision: Arithmetic of the text encoder's matrix products, or of everything (``f64``).
     """
 
     languages: Several[Language]
@@ -52,6 +52,14 @@ class Architecture(Strict):
     similarity: Literal["cosine", "euclidean", "order", "squared_order"]
     absolute: bool
     precision: Precision
+
+    @property
+    def text_width(self) -> int:
+        """Numbers in the widest layer of a sentence, by which cores are given.
+
+        An encoder with a wider one than the joint space overrides it.
+        """
+        return self.embed_dim
 
 
 class RecurrentText(Strict):
@@ -80,7 +88,7 @@ class RecurrentText(Strict):
 
     @property
     def text_width(self) -> int:
-        """Numbers in the widest layer of a sentence, by which cores are given."""
+        """See :class:`Architecture`."""
         return self.hidden_dim
 
     def problems(self) -> Iterator[str]:
@@ -102,11 +110,6 @@ class BagText(Strict):
     """
 
     sentence_dropout: Dropout
-
-    @property
-    def text_width(self) -> int:
-        """Numbers in the widest layer of a sentence, by which cores are given."""
-        return self.embed_dim
 
     def problems(self) -> Iterator[str]:
         """Yield what the keys contradict."""

@@ -1,6 +1,6 @@
 """What is wrong with params.yaml, in words: its place, what was expected, and what was found."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Union, get_args, get_origin
@@ -114,8 +114,20 @@ def _with_lines(path: Path) -> object:
         return None
 
 
-def readable(error: ValidationError, form: type[BaseModel], where: str) -> Iterator[str]:
-    """Turn pydantic's findings into one sentence per key, with the closest legal name."""
+def readable(
+    error: ValidationError,
+    form: type[BaseModel],
+    where: str,
+    elsewhere: Callable[[str], str] = lambda key: "",
+) -> Iterator[str]:
+    """Turn pydantic's findings into one sentence per key, with the closest legal name.
+
+    Args:
+        error: What pydantic found.
+        form: That the values were to have.
+        where: Place of these values; may be empty.
+        elsewhere: From an unknown key to a sentence on where it is known, empty where it is not.
+    """
     wrong: dict[tuple[str, bool], list[dict]] = {}
     for item in error.errors():
         loc = item["loc"]
@@ -123,7 +135,8 @@ def readable(error: ValidationError, form: type[BaseModel], where: str) -> Itera
         keys, model = _walk(form, loc[:-1] if is_key else loc)
         place = ".".join([*([where] if where else []), *keys])
         if item["type"] == "extra_forbidden":
-            yield f"{place}: unknown key.{suggest(keys[-1], model.model_fields) if model else ''}"
+            known = suggest(keys[-1], model.model_fields) if model else ""
+            yield f"{place}: unknown key.{elsewhere(keys[-1]) or known}"
         elif item["type"] == "missing":
             yield f"{place}: missing (every number of an experiment stands in params.yaml)"
         else:

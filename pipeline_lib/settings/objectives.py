@@ -118,6 +118,11 @@ class TwoBranch(Strict):
                 yield f"{key}: the objective {self.objective} needs {needed}"
         if getattr(self, "universal_dim", NONE) == NONE and self.pretraining_epochs:
             yield "pretraining_epochs: there is no universal layer (universal_dim: none)"
+        if self.anchor_weight and getattr(self, "optimizer", "") == "adamw":
+            yield (
+                "anchor_weight: expected 0 with optimizer: adamw, which moves only the words that "
+                f"an update reads; found {self.anchor_weight}"
+            )
 
 
 class Multiview(Strict):

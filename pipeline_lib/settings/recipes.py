@@ -13,7 +13,6 @@ from pipeline_lib.settings.architecture import (
     Architecture,
     architecture_form,
     joined,
-    parts,
 )
 from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
@@ -130,11 +129,9 @@ def recipe_form(values: Mapping[str, object]) -> type[Recipe]:
     Raises:
         SettingsError: If one of them is none that is registered.
     """
-    objective = choose(OBJECTIVES, str(values.get("objective")), "objective")
-    loss = choose(LOSSES, str(values.get("loss")), "loss")
-    optimizer = choose(OPTIMIZERS, str(values.get("optimizer")), "optimizer")
-    schedule = choose(SCHEDULES, str(values.get("schedule")), "schedule")
-    return joined(objective, loss, optimizer, schedule, *parts(values), Recipe)
+    return joined(
+        *(choose(forms, str(values.get(part)), part) for part, forms in _PARTS.items()), Recipe
+    )
 
 
 def make_recipe(values: Mapping[str, object]) -> Recipe:
@@ -151,8 +148,8 @@ def contradictions(recipe: Recipe) -> Iterator[str]:
 
 def recipe_keys() -> set[str]:
     """Return the keys of all recipes, whatever their parts."""
-    forms = [Recipe, *(form for parts in _PARTS for form in parts.values())]
-    return {key for form in forms for key in form.model_fields}
+    of_parts = (form for forms in _PARTS.values() for form in forms.values())
+    return {key for form in (Recipe, *of_parts) for key in form.model_fields}
 
 
 def merge(
@@ -170,4 +167,20 @@ def merge(
     return form, {**of_paper, **of_study, **row}
 
 
-_PARTS = (OBJECTIVES, LOSSES, OPTIMIZERS, SCHEDULES, TEXT_ENCODERS, IMAGE_HEADS)
+def part_of(key: str, values: Mapping[str, object]) -> str:
+    """Return a sentence on the part of recipes that has a key and that these values do not name."""
+    for part, forms in _PARTS.items():
+        owners = [name for name, form in forms.items() if key in form.model_fields]
+        if owners:
+            return f" It is a key of {part}: {' or '.join(owners)}; here {part} is {values[part]}."
+    return ""
+
+
+_PARTS = {
+    "objective": OBJECTIVES,
+    "loss": LOSSES,
+    "optimizer": OPTIMIZERS,
+    "schedule": SCHEDULES,
+    "text_encoder": TEXT_ENCODERS,
+    "image_head": IMAGE_HEADS,
+}

@@ -26,7 +26,8 @@ Precision = Literal["bf16", "f32", "f64"]
 """``bf16``: matrix products of bfloat16 where the hardware has them, else ``f32``. ``f32``: single
 precision. ``f64``: the reference, whose results are the same on every CPU (arithmetic.py)."""
 
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}$")]
+LANGUAGE_CODE = "[a-z]{2,3}"
+Language = Annotated[str, Field(pattern=f"^{LANGUAGE_CODE}$")]
 
 
 def _each_once(values: list[T]) -> list[T]:

@@ -6,7 +6,7 @@ YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, permutations
 from pathlib import Path, PurePath
 from typing import get_args
@@ -21,7 +21,7 @@ from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.messages import lines_of, read_yaml, readable
 from pipeline_lib.settings.pseudopairs import Pseudopairs
-from pipeline_lib.settings.recipes import Recipe, contradictions, merge, recipe_keys
+from pipeline_lib.settings.recipes import Recipe, contradictions, merge, part_of, recipe_keys
 from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.settings.strict import (
     NONE,
@@ -178,12 +178,11 @@ class Settings(Strict):
             for name, entry in getattr(self, section).items():
                 yield from problems(f"{section}.{name}", entry)
         yield from self._repeated_queries()
-        chosen = self.evaluations
-        for key, names, known in (
-            ("word_translation.lexicon", [chosen.word_translation.lexicon], [NONE, *self.lexicons]),
-            ("sts.sets", [s.language for s in chosen.sts.sets.values()], self.tokenizers),
-        ):
-            yield from unknown(f"evaluations.{key}", names, known)
+        lexicon, where = self.evaluations.word_translation.lexicon, "evaluations.word_translation"
+        yield from unknown(f"{where}.lexicon", [lexicon], [NONE, *self.lexicons])
+        for name, scored in self.evaluations.sts.sets.items():
+            where = f"evaluations.sts.sets.{name}.language"
+            yield from unknown(where, [scored.language], self.tokenizers)
         yield from self._comparison_problems()
 
     def _sections(self) -> dict[str, dict[str, dict[str, object]]]:
@@ -208,18 +207,21 @@ class Settings(Strict):
                 yield f"{where}.min_n: expected at most max_n ({longest}), found {shortest}"
 
     def _departure_problems(self) -> Iterator[str]:
-        yield from unknown("departures", self.departures, [*recipe_keys(), *self.papers])
+        for key in self.departures:
+            yield from unknown(f"departures.{key}", [key], [*recipe_keys(), *self.papers])
         for paper in self.papers:
             where, own = f"departures.{paper}", self.departures.get(paper, {})
             if isinstance(own, dict):
-                yield from unknown(where, own, recipe_keys())
+                for key in own:
+                    yield from unknown(f"{where}.{key}", [key], recipe_keys())
             else:
                 yield f"{where}: expected keys of recipes, found {own!r}"
 
     def _comparison_problems(self) -> Iterator[str]:
         for name, comparison in self.comparisons.items():
             where, members = f"comparisons.{name}", comparison.recipes
-            yield from unknown(where, [comparison.baseline, *members], self.recipes)
+            yield from unknown(f"{where}.baseline", [comparison.baseline], self.recipes)
+            yield from unknown(f"{where}.recipes", members, self.recipes)
             if comparison.baseline in members:
                 yield f"{where}.recipes: expected others than the baseline, found it among them"
 
@@ -419,7 +421,7 @@ class Settings(Strict):
         except SettingsError as error:
             yield f"{where}: {error}"
         except ValidationError as error:
-            for problem in readable(error, form, ""):
+            for problem in readable(error, form, "", partial(part_of, values=values)):
                 yield f"{self._place(name, re.split('[.:]', problem)[0])}.{problem}"
 
     def _recipe_problems(self, name: str) -> Iterator[str]:
@@ -534,7 +536,11 @@ def load_settings(path: Path = PARAMS) -> Settings:
             )
     papers = path.parent / str(content.get("root", ".")) / PAPERS
     if not papers.is_file():
-        raise SettingsError(f"{path.name}: root: expected the folder of {PAPERS}, it is not there")
+        problem = (
+            f"root: expected the folder that holds {PAPERS}, found {content.get('root')!r}: in "
+            "studies/NAME it is checkout, in the root of Polyview it is ."
+        )
+        _raise(path, iter([problem]))
     content["papers"] = fixed = read_yaml(papers)
     content["shared"] = fixed.pop("shared", {})
     try:

@@ -7,8 +7,6 @@ and pairs of captions form by image id, however many of them a filter leaves.
 
 import numpy as np
 import pandas as pd
-import torch
-from torch import Tensor
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.joint_space import JointSpace
@@ -47,10 +45,13 @@ def match_captions(
         lent: Captions in the language of ``settings.captions_of``.
         settings: How to choose, and which pairs to keep.
     """
-    vectors = _embed(teacher, borrowing, settings.images_of.language)
-    lent_vectors = _embed(teacher, lent, settings.captions_of.language).to(teacher.device)
+    vectors, lent_vectors = (
+        teacher.embed_sentences([*captions["tokens"]], of.language)
+        for captions, of in ((borrowing, settings.images_of), (lent, settings.captions_of))
+    )
     options = settings.retrieval.model_dump(exclude={"rule"})
-    matches = RETRIEVALS[settings.retrieval.rule](vectors, lent_vectors, **options)
+    retrieve = RETRIEVALS[settings.retrieval.rule]
+    matches = retrieve(vectors, lent_vectors.to(teacher.device), **options)
     return keep_best(matches, settings.filter)
 
 
@@ -87,9 +88,3 @@ def borrow(
         seed=seed,
         **{column: own[column] for column in ("image_id", "dataset", "split", "position")},
     )
-
-
-def _embed(teacher: JointSpace, captions: pd.DataFrame, language: str) -> Tensor:
-    token_ids, lengths = teacher.vocabulary.encode_all(list(captions["tokens"]), language)
-    tensors = (torch.from_numpy(array.astype(np.int64)) for array in (token_ids, lengths))
-    return teacher.embed_tokens(*tensors, language)

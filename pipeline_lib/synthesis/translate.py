@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems, warn
+from pipeline_lib.contract.tables import meanings
 from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.each import computation
@@ -17,6 +17,7 @@ from pipeline_lib.scheduling.shards import FileStore, Shard, in_shards, run_shar
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.synthesis.engines import Engine, build_engine
+from pipeline_lib.text.letters import one_line
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 CHUNK = 1024
@@ -134,11 +135,12 @@ def translated_captions(
         caption_id=chosen["caption_id"] + f"/{target}/{name}",
         language=target,
         annotation="machine",
-        text=[_clean(each.text) for each in hypotheses],
-        source_caption_id=chosen["caption_id"],
+        text=[one_line(each.text) for each in hypotheses],
+        source_caption_id=meanings(chosen),
     )
     rows = tokenize_captions(rows, tokenizers)
-    origin = rows[["caption_id", "source_caption_id"]].assign(
+    origin = rows[["caption_id"]].assign(
+        source_caption_id=chosen["caption_id"],
         engine=json.dumps(engine.description, sort_keys=True),
         log_likelihood=[each.log_likelihood for each in hypotheses],
     )
@@ -147,17 +149,13 @@ def translated_captions(
 
 def _without_empty(chosen: pd.DataFrame, best: Mapping[str, Hypothesis], name: str) -> pd.DataFrame:
     """Return the captions that have a translation; a beam may end after a space alone."""
-    empty = chosen["text"].map(lambda text: not _clean(best[text].text))
+    empty = chosen["text"].map(lambda text: not one_line(best[text].text))
     if empty.any():
         first = chosen.loc[empty, "caption_id"].iloc[0]
         warn(
             f"{name}: {empty.sum()} translations are empty (first: of {first!r}); they are left out"
         )
     return chosen[~empty]
-
-
-def _clean(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def _problems(captions: pd.DataFrame, chosen: pd.DataFrame, settings: Translation) -> Iterator[str]:

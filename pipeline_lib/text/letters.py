@@ -1,6 +1,11 @@
-"""What of a sentence its marks, cases and blanks do not change."""
+"""A sentence on one line, and what of it its marks, cases and blanks do not change."""
 
 import unicodedata
+
+
+def one_line(text: str) -> str:
+    """Return a text in Unicode's normal form NFC, stripped, each inner whitespace one blank."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def letters(text: str) -> str:

@@ -101,6 +101,10 @@ class Vocabulary:
         """The languages that it can encode, in alphabetical order."""
         return tuple(sorted(self._ids))
 
+    def table(self, language: str) -> WordTable:
+        """Return the table that a language has, of its own or with others."""
+        return next(table for table in self.tables if language in table.languages)
+
     def size(self, language: str) -> int:
         """Return the number of ids of ``language``, specials included."""
         return len(SPECIALS) + len(self._table(language))
@@ -124,14 +128,14 @@ class Vocabulary:
         every sentence has a vector.
 
         Returns:
-            Ids ``int32 [sentences, longest]``, zero-padded, and lengths ``int32 [sentences]``,
+            Ids ``int64 [sentences, longest]``, zero-padded, and lengths ``int64 [sentences]``,
             both with markers.
         """
         ids, counts = self._word_ids(sentences, language)
         before, after = _MARKERS[self.markers]
         lengths = before + np.maximum(counts, 1) + after
         longest = lengths.max(initial=before + 1 + after)
-        encoded = np.zeros((len(counts), longest), dtype=np.int32)
+        encoded = np.zeros((len(counts), longest), dtype=np.int64)
         rows = np.repeat(np.arange(len(counts)), counts)
         first_of_row = np.cumsum(counts) - counts
         encoded[rows, before + np.arange(len(ids)) - first_of_row[rows]] = ids
@@ -139,7 +143,7 @@ class Vocabulary:
         encoded[:, :before] = START
         if after:
             encoded[np.arange(len(counts)), lengths - 1] = END
-        return encoded, lengths.astype(np.int32)
+        return encoded, lengths
 
     def to_json(self) -> dict[str, object]:
         """Return a dictionary that :meth:`from_json` and the json module understand."""

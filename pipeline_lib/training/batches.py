@@ -56,10 +56,14 @@ class ByImage:
         self._order = np.argsort(image_index, kind="stable")
         self._first = np.cumsum(self.count) - self.count
 
+    def nth_of_each(self, images: np.ndarray, number: np.ndarray) -> np.ndarray:
+        """Return the caption of each image that has this number among its own ``[images]``."""
+        return self._order[self._first[images] + number]
+
     def one_of_each(self, images: np.ndarray, random: np.random.Generator) -> np.ndarray:
         """Return a caption of each image, any of its own with equal chance ``[images]``."""
         number = (random.random(len(images)) * self.count[images]).astype(np.int64)
-        return self._order[self._first[images] + number]
+        return self.nth_of_each(images, number)
 
     def all_of(self, images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return all captions of some images, and the place of each one's image, by this place."""

@@ -56,7 +56,7 @@ def _collapse(history: History, recipe: Recipe, training: Examples) -> Iterator[
     if min(losses) >= _COLLAPSED * 2 * margin * wrong:
         yield (
             f"the loss never fell below {min(losses):.4f}; all vectors in one point cost "
-            f"{2 * margin * wrong:.4f}: the space is collapsed. Lower learning_rate, or average "
+            f"{2 * margin * wrong:.4f}: the space has collapsed. Lower learning_rate, or average "
             "more violations"
         )
 

@@ -214,7 +214,7 @@ def _encode(
 ) -> Sentences:
     token_ids, lengths = vocabulary.encode_all(list(rows["tokens"]), language)
     return Sentences(
-        token_ids=torch.from_numpy(token_ids.astype(np.int64)),
-        lengths=torch.from_numpy(lengths.astype(np.int64)),
+        token_ids=torch.from_numpy(token_ids),
+        lengths=torch.from_numpy(lengths),
         image_index=torch.from_numpy(images.get_indexer(rows["image_id"]).astype(np.int64)),
     )

@@ -1,6 +1,6 @@
 """All languages in each update: Eq. 1-3 of Calixto et al. 2017; Pivot, Parallel of Gella et al."""
 
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
-from pipeline_lib.training.batches import Stream
+from pipeline_lib.training.batches import ByImage, Stream
 from pipeline_lib.training.examples import Examples, Sentences
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.tasks import (
@@ -25,8 +25,9 @@ from pipeline_lib.training.tasks import (
 
 JOINT = "joint"
 
-LANGUAGE_PAIRS = {"once": combinations, "both_orders": permutations}
-"""Eq. 2 of Calixto et al. 2017 can be read either way; their code sums each pair once."""
+TIMES = {"once": 1, "both_orders": 2}
+"""How often a pair of languages counts. Eq. 2 of Calixto et al. 2017 can be read either way; their
+code sums each pair once."""
 
 
 def joint(learner: Learner, examples: Examples, seed: int) -> Objective:
@@ -48,17 +49,16 @@ def caption_tuples(languages: list[Sentences]) -> np.ndarray:
     """
     images = [sentences.image_index.cpu().numpy() for sentences in languages]
     count = max(int(index.max()) for index in images) + 1
-    per_image = np.stack([np.bincount(index, minlength=count) for index in images], axis=1)
-    tuples = per_image.max(axis=1)
+    by_image = [ByImage(index, count) for index in images]
+    tuples = np.max([captions.count for captions in by_image], axis=0)
     image = np.repeat(np.arange(count), tuples)
     number = np.arange(len(image)) - np.repeat(np.cumsum(tuples) - tuples, tuples)
-    columns = []
-    for index, own in zip(images, per_image.T, strict=True):
-        order, first = np.argsort(index, kind="stable"), np.cumsum(own) - own
-        position = first[image] + number % np.maximum(own[image], 1)
-        there = own[image] > 0
-        columns.append(np.where(there, order[np.where(there, position, 0)], -1))
-    return np.stack(columns, axis=1)
+    columns = np.full((len(image), len(images)), -1)
+    for column, captions in zip(columns.T, by_image, strict=True):
+        count = captions.count[image]
+        there = count > 0
+        column[there] = captions.nth_of_each(image[there], number[there] % count[there])
+    return columns
 
 
 def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, int]) -> Task:
@@ -67,7 +67,7 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
     sentences = [examples.sentences[set_name, language] for language in languages]
     tuples = torch.from_numpy(caption_tuples(sentences))
     negatives = None if recipe.contrastive_terms == "all" else recipe.contrastive_terms
-    two_of = LANGUAGE_PAIRS[recipe.language_pairs]
+    between_sentences = (1 - recipe.beta) * TIMES[recipe.language_pairs]
 
     def terms(model: JointSpace, rows: Tensor) -> Terms:
         found: Terms = {}
@@ -82,11 +82,11 @@ def _task(learner: Learner, examples: Examples, set_name: str, seed: tuple[int, 
                 batch = paired(model, images, embedded, group, negatives)
                 add(found, learner.loss(batch), recipe.beta)
             vectors.append((there, embedded, group))
-        for a, b in two_of(vectors, 2) if recipe.beta < 1 else ():
+        for a, b in combinations(vectors, 2) if between_sentences else ():
             of_a, of_b = torch.isin(a[0], b[0]), torch.isin(b[0], a[0])
             if of_a.any():  # the tuples that have both languages (Eq. 2)
                 batch = paired(model, a[1][of_a], b[1][of_b], a[2][of_a], negatives)
-                add(found, learner.loss(batch), 1 - recipe.beta)
+                add(found, learner.loss(batch), between_sentences)
         return found
 
     stream = Stream(len(tuples), recipe.batch_size, seed)

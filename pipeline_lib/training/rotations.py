@@ -67,9 +67,10 @@ def _check_lexicon(examples: Examples, recipe: Mixed) -> None:
 
 
 def _translations(model: JointSpace, lexicon: Tensor, language: str, recipe: Mixed) -> Translations:
-    first = len(SPECIALS)  # markers are no words: nobody's neighbour
+    first = len(SPECIALS)  # markers are no words, nor are pieces: nobody's neighbours
     source, target = (
-        F.normalize(model.sentence_encoder.word_table(name).weight.detach()[first:], dim=1)
+        F.normalize(model.sentence_encoder.word_table(name).weight.detach()[first:last], dim=1)
         for name in (language, recipe.languages[0])
+        for last in [first + len(model.vocabulary.table(name).words)]
     )
     return Translations(source, target, lexicon.to(source.device) - first)

@@ -589,6 +589,14 @@ def test_languages_with_spaces_are_not_warned_of(root):
     assert ["validation photos are too few" in line for line in warnings] == [True] * len(warnings)
 
 
+def test_a_wrong_code_of_a_language_is_named_once_and_no_captions_in_it_are_asked_for(root):
+    rows = [(name, SPLITS[name], "en", f"en {name}") for name in NAMES]
+    rows.append((NAMES[0], SPLITS[NAMES[0]], "fra-CA", "x"))
+    result = new(write(rows, ("image", "split", "language", "text")))
+    assert_refused(root, result, "found 'fra-CA'")
+    assert "language fra-CA" not in result.output
+
+
 def test_a_study_that_is_there_is_left_alone(root):
     before = root / "studies/mine/params.yaml"
     made(root, new(write(SHORT)))

@@ -20,14 +20,10 @@ from pipeline_lib.contract.features import write_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import write_captions, write_pairs
 from pipeline_lib.evaluation.reranking import report as reranking_report
+from pipeline_lib.evaluation.reranking.lists import check_lists, with_images
 from pipeline_lib.evaluation.reranking.nbest import NBest, write_nbest
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
-from pipeline_lib.evaluation.reranking.similarities import (
-    check_lists,
-    list_similarities,
-    with_images,
-    with_own_features,
-)
+from pipeline_lib.evaluation.reranking.similarities import list_similarities, with_own_features
 from pipeline_lib.settings.evaluations import RetrievalEvaluation, Significance
 from pipeline_lib.settings.rerankings import Reranking
 from stages import rerank as stage

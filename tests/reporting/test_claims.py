@@ -78,7 +78,7 @@ def test_what_no_paper_prints_is_counted_apart():
     found = {asked: Difference(9.0, 1.0, 17.0, 0.001, 0.01) for asked in asked_by_claims(own)}
     title = claim_table(judged(own, found, {}, 0.95)).title
     counted = "2 reproduced, 0 not decided, 0 contradicted (in 2 comparisons of 1 claims)"
-    papers = f"What the papers claim: {counted}. What we ask besides: {counted}. Differences"
+    papers = f"What the papers claim: {counted}. Our own questions: {counted}. Differences"
     assert title.startswith(papers)
 
 

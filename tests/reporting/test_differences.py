@@ -214,10 +214,10 @@ def test_what_cannot_be_tested_says_why():
     assert differences([french], measured)[french].untested == "a has no such figure"
     measured.hits["b"] = hits_of(rows["b"], "other photos")
     assert one_test(study(rows)).untested == ""
-    assert one_test(measured).untested == "other queries: not tested"
+    assert one_test(measured).untested == "different test queries: not tested"
     del measured.hits["b"]
     found = one_test(measured)
-    assert found.untested == "seeds not stored: not tested"
+    assert found.untested == "hits of seeds not stored: not tested"
     assert np.isnan([found.low, found.high, found.p, found.holm]).all()
 
 
@@ -254,7 +254,7 @@ def test_figures_of_other_words_or_pairs_are_not_tested(queries, tested):
     asked = Asked("a", "b", *figures.loc[0, KEY[1:]])
     recipes = {name: SimpleNamespace(initial="none", seeds=[1, 2, 3]) for name in "ab"}
     found = differences([asked], Measured(figures, {}, recipes, EVALUATIONS))[asked]
-    assert found.untested == ("" if tested else "other queries: not tested")
+    assert found.untested == ("" if tested else "different test queries: not tested")
     assert np.isnan(found.p) != tested
 
 

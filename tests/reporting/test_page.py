@@ -192,7 +192,9 @@ def test_first_screen_says_who_won_and_by_how_much(study, page):
         row = summary.loc["mlmme_b100", language]
         bounds = row["sum_of_recalls_low"], row["sum_of_recalls_high"]
         assert "{:.1f}\n{:.1f}–{:.1f}".format(row["sum_of_recalls"], *bounds) in words
-    assert f"a blind guess gets {chance_recall_sum(IMAGES, IMAGES * PER_IMAGE)[0]:.0f}." in words
+    assert (
+        f"guessing at random gets {chance_recall_sum(IMAGES, IMAGES * PER_IMAGE)[0]:.0f}." in words
+    )
 
 
 def test_each_row_of_a_recipe_leads_to_its_settings_and_their_places(study, page, monkeypatch):
@@ -302,7 +304,7 @@ def test_a_lead_is_certain_where_its_corrected_test_says_so(test, certain, said)
     assert (found.lead.test is None) == ("untested" in test)
     words = evidence(found, 0.95).replace("\N{NO-BREAK SPACE}", " ")
     assert said in words
-    assert words.endswith("first hit right for 1 % of captions, 2 % of images")
+    assert words.endswith("R@1: 1 % of captions, 2 % of images")
 
 
 def test_a_recipe_is_ranked_among_those_of_its_data_set():
@@ -540,7 +542,7 @@ def test_papers_figures_stand_below_ours(study, tmp_path, monkeypatch):
         "| mlmme_b100 | sts | sts2014 | all | calixto2017, table 2 | 0.500 | 0.400 | +0.100 |"
     )
     words = "".join(Page(Path("data/report/index.html").read_text(encoding="utf-8")).text)
-    assert "Beside the papers" in words
+    assert "Compared with the papers' figures" in words
 
 
 def test_model_table_has_the_updates_whose_weights_were_kept(study):

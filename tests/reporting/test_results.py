@@ -328,11 +328,12 @@ def test_tables_of_translators_and_of_reranking(tmp_path):
     table = reranking_table({"vse": {**tuned, "val": {}, "test": test}})
     assert table.rows == [
         ["vse", "the translator", "–", "1,014", "30.0 (29.0–31.0)", ter, "60.0", *["–"] * 4],
-        ["vse", "its score, length", "–", "1,014", "31.0 (30.0–32.0)", ter, "60.0", *["–"] * 4],
-        ["vse", "these and image", "2", "1,014", "32.0 ± 0.7", "40.0 ± 0.0", "60.0 ± 0.0",
+        ["vse", "control: its score, length", "–", "1,014", "31.0 (30.0–32.0)", ter, "60.0",
+         *["–"] * 4],
+        ["vse", "control and image", "2", "1,014", "32.0 ± 0.7", "40.0 ± 0.0", "60.0 ± 0.0",
          "52.2 ± 0.2", "+2.0 (−0.5 to +4.0)", "−1.0 (−3.0 to −0.2)", "+1.0"],
-        ["vse", "chance", "–", "1,014", "25.0", *["–"] * 6],
-        ["vse", "hindsight", "–", "1,014", "44.4", *["–"] * 6],
+        ["vse", "random choice", "–", "1,014", "25.0", *["–"] * 6],
+        ["vse", "best choice (oracle)", "–", "1,014", "44.4", *["–"] * 6],
     ]  # fmt: skip
     assert reranking_table({}) is None
 

@@ -70,7 +70,7 @@ def test_what_it_leaves_out_is_said_and_the_page_is_served(colours, tmp_path):
     assert json.loads(about)["captions"] is False
     assert "unreadable: broken.jpg: expected an image in one of" in text
     assert "mine.parquet: expected training captions as a study has them" in text
-    assert "The page explains no photo: it does by --captions" in text
+    assert "To have it do so, name the training captions by --captions" in text
 
 
 def test_it_listens_on_the_loopback_address_alone_until_it_is_interrupted(started):

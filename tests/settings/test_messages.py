@@ -105,6 +105,19 @@ VALUES = {
     "a language twice": (
         [*KADAR, "languages"], ["en", "en"], "languages: expected each entry once, found ['en'",
     ),
+    "a key of another loss": (
+        [*KADAR, "temperature"], 0.1,
+        "recipes.kadar_en.temperature: unknown key. It is a key of loss: infonce; here loss is "
+        "hinge.",
+    ),
+    "a baseline that is none": (
+        ["comparisons", "second_language", "baseline"], "kadar_e",
+        "comparisons.second_language.baseline: nothing is called 'kadar_e'. Did you mean",
+    ),
+    "scored sentences of no language": (
+        ["evaluations", "sts", "sets", "world", "language"], "xx",
+        "evaluations.sts.sets.world.language: nothing is called 'xx'.",
+    ),
     "a map to fit": (
         [*KADAR, "orthogonal_map"], True, "orthogonal_map: no part of the objective altern",
     ),

@@ -39,7 +39,8 @@ def test_papers_stand_once_beside_all_studies(tmp_path):
         with pytest.raises(SettingsError, match=rf"{key}: unknown key.*papers\.yaml"):
             load_settings(tmp_path / "params.yaml")
     YAML().dump(WORLD, tmp_path / "params.yaml")
-    with pytest.raises(SettingsError, match=r"root: expected the folder of papers\.yaml"):
+    said = "line 1: root: expected the folder that holds papers.yaml, found '.'"
+    with refused(said, by=SettingsError):
         load_settings(tmp_path / "params.yaml")
 
 
@@ -108,10 +109,10 @@ def test_departures_name_keys_of_recipes_or_papers(study):
         }
 
     with refused(
-        "departures: nothing is called 'kadar2018'. Did you mean 'kadar2019'?",
-        "departures: nothing is called 'mule'.",
+        "departures.kadar2018: nothing is called 'kadar2018'. Did you mean 'kadar2019'?",
+        "departures.mule: nothing is called 'mule'.",
         "departures.kim2020: expected keys of recipes, found 3",
-        "departures.gella2017: nothing is called 'beto'. Did you mean 'beta'?",
+        "departures.gella2017.beto: nothing is called 'beto'. Did you mean 'beta'?",
         by=SettingsError,
     ):
         study(change)
@@ -443,6 +444,14 @@ def test_a_missing_file_says_where_to_run(tmp_path):
 def test_choose_names_the_closest():
     with pytest.raises(SettingsError, match="Did you mean 'world'"):
         choose({"world": 1, "flickr8k": 2}, "worl", "data set")
+
+
+def test_anchored_words_do_not_learn_by_adamw(study):
+    """The anchor moves every word that has ever moved; AdamW moves those of an update alone."""
+    adamw = {"optimizer": "adamw", "weight_decay": 0.01}
+    with pytest.raises(SettingsError, match=r"mule\.anchor_weight: expected 0 with optimizer: ad"):
+        study(lambda content: content["recipes"]["mule"].update(adamw))
+    study(lambda content: content["recipes"]["mule"].update(adamw | {"anchor_weight": 0}))
 
 
 def test_an_objective_names_the_parts_that_it_needs(study):

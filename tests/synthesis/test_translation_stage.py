@@ -271,6 +271,15 @@ def test_translations_stand_beside_the_originals_with_their_origin(tmp_path):
     assert (origin["log_likelihood"] == -1.5).all()
 
 
+def test_a_translation_of_a_translation_means_what_the_original_does():
+    chosen = captions().query("annotation == 'translation'")
+    best = {text: Hypothesis(f"le {text}", None, None) for text in chosen["text"]}
+    into = settings(source_language="de", target_language="fr", annotation="translation")
+    rows, origin = translated_captions(chosen, best, into, "mt", shouting([]), TOKENIZERS)
+    assert rows["source_caption_id"].tolist() == chosen["source_caption_id"].tolist()
+    assert origin["source_caption_id"].tolist() == chosen["caption_id"].tolist()
+
+
 def test_captions_that_have_changed_are_translated_anew(tmp_path, monkeypatch):
     """As many as before, by the same engine: of the work that is kept, nothing is theirs."""
     monkeypatch.chdir(tmp_path)

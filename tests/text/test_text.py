@@ -344,7 +344,7 @@ def test_encoding_equals_a_word_by_word_encoding(
         {"en": train}, min_count=min_count, markers=markers, oov=oov, max_tokens=max_tokens
     )
     ids, lengths = vocabulary.encode_all(sentences, "en")
-    assert (ids.dtype, lengths.dtype) == (np.int32, np.int32)
+    assert (ids.dtype, lengths.dtype) == (np.int64, np.int64)
     assert len(ids) == len(lengths) == len(sentences)
     assert not sentences or ids.shape[1] == max(lengths)
     spelled = dict(enumerate([*SPECIALS, *words(vocabulary, "en")]))

@@ -119,6 +119,22 @@ def test_markers_are_no_words_neighbours():
     assert torch.equal(*steps)
 
 
+def test_pieces_are_no_words_neighbours():
+    """Evaluation ranks words alone (JointSpace.embed_words)."""
+    steps = []
+    for place in (0, -1):
+        learner, examples, _ = prepare_learner("mixed", oov="pieces")
+        with torch.no_grad():
+            for language, table in learner.space.sentence_encoder.words.items():
+                words = learner.space.vocabulary.table(language).words
+                pieces = table.weight[len(SPECIALS) + len(words) :]
+                assert len(pieces)
+                pieces.copy_(table.weight[len(SPECIALS) + place].expand_as(pieces))
+        Aligner(examples, learner.recipe).step(learner.space, {})
+        steps.append(learner.space.sentence_encoder.rotations["de"].detach())
+    assert torch.equal(*steps)
+
+
 def test_retrieval_moves_words_and_alignment_moves_maps():
     """No gradient from retrieval to R, none from alignment to the words (audit, §3.8)."""
     model, _, made = prepare("mixed", alignment_every_updates=1, alignment_learning_rate=0.1)

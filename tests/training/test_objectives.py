@@ -80,6 +80,19 @@ def test_joint_equals_a_double_loop_over_languages(languages, beta, count):
     assert (expected > 0) == (len(languages) > 1 or beta > 0)
 
 
+def test_joint_in_both_orders_keeps_the_order_of_sentences():
+    """Of two sentences the first language's lies above, in training as in evaluation."""
+    rows, losses = torch.tensor([0, 1, 3, 4, 9, 11]), {}
+    for count, beta in (("once", 1.0), ("once", 0.5), ("both_orders", 0.5)):
+        changes = {"language_pairs": count, "beta": beta, "similarity": "squared_order"}
+        model, _, made = prepare("joint", pairs_in("de", "en"), **changes)
+        losses[count, beta] = made.tasks[0].loss(model, rows).item()
+    of_images = losses["once", 1.0] / 2
+    once, twice = (losses[count, 0.5] - of_images for count in ("once", "both_orders"))
+    assert once > 0.01
+    assert twice == pytest.approx(2 * once, rel=1e-4)
+
+
 @pytest.mark.parametrize("beta", [1.0, 0.25])
 def test_joint_leaves_out_languages_that_an_image_lacks(beta):
     languages = ["en", "de", "fr"]

@@ -22,6 +22,9 @@ RECIPES = {
     "kadar": lambda: tiny.recipe("alternating", **SHORT, max_epochs=4),
     "mlmme": lambda: tiny.recipe("joint", **SHORT, max_epochs=7, contrastive_terms=2),
     "mule": lambda: tiny.recipe("two_branch", **SHORT, max_epochs=10),
+    "few captions": lambda: tiny.recipe(
+        "multiview", **SHORT | {"batch_size": 2, "max_epochs": 7}, text_photos=0
+    ),
     "ame": lambda: tiny.recipe("mixed", **SHORT, max_epochs=6, similarity="order", absolute=True),
     "polyview": lambda: tiny.polyview(
         **SHORT | {"image_crops": 1, "batch_size": 4, "max_epochs": 10}

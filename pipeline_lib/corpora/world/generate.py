@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pipeline_lib.contract.lexicons import FOLDS
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.corpora.corpus import SPLITS
+from pipeline_lib.corpora.table import COLUMNS
 from pipeline_lib.corpora.world.canvas import STYLES
 from pipeline_lib.corpora.world.drawing import draw_scene
 from pipeline_lib.corpora.world.lexicon import folds, lexicon
@@ -24,9 +26,6 @@ from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
 from pipeline_lib.corpora.world.wording import Word, prefer
 from pipeline_lib.forks import on_all_cores
 
-SPLITS = ("train", "val", "test")
-
-_COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 _JPEG_QUALITY = 90
 
 
@@ -124,7 +123,7 @@ def _lexicon_name(language: str, fold: str) -> str:
 
 
 def _caption_lines(pictures: list[Picture]) -> Iterator[str]:
-    yield "\t".join(_COLUMNS)
+    yield "\t".join(COLUMNS)
     for picture in pictures:
         for c in picture.captions:
             fields = (c.language, c.annotation, str(c.position), c.sentence.text, c.translation_of)

@@ -1,6 +1,6 @@
 """Features of n-best lists: a joint space's similarities (§5 of Calixto et al. 2017), length."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from pipeline_lib.contract.features import Features
-from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.joint_space import JointSpace
 
@@ -53,10 +52,10 @@ def list_similarities(
     source, target = languages
     # Lists repeat translations of one another seldom, but a list's own may be equal as tokens.
     texts, place = np.unique(np.array(lists.text, object).astype(str), return_inverse=True)
-    translations = _embed(model, [text.split() for text in texts], target)[place]
+    translations = model.embed_sentences([text.split() for text in texts], target)[place]
     compared = {}
     if "sentence" in similarities:
-        compared["sentence"] = _embed(model, rows["source_tokens"].tolist(), source)
+        compared["sentence"] = model.embed_sentences([*rows["source_tokens"]], source)
     if "image" in similarities:
         images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
@@ -67,66 +66,6 @@ def list_similarities(
             )
             for name in similarities
         ]
-    )
-
-
-def with_images(lists: NBest, rows: pd.DataFrame, images: set[str]) -> tuple[NBest, pd.DataFrame]:
-    """Return the lists of the sentences whose image is one of ``images``, and their rows."""
-    kept = rows["image_id"].isin(images).to_numpy()
-    chosen, number = kept[lists.sentence], np.cumsum(kept) - 1
-    return NBest(
-        sentence=number[lists.sentence[chosen]],
-        text=[text for text, keep in zip(lists.text, chosen, strict=True) if keep],
-        names=lists.names,
-        features=lists.features[chosen],
-        scores=lists.scores[chosen],
-    ), rows[kept].reset_index(drop=True)
-
-
-def check_lists(
-    name: str, lists: dict[str, tuple[NBest, pd.DataFrame]], pairs: pd.DataFrame
-) -> None:
-    """Raise unless every split has sentences, a list each, and no image that the model learnt from.
-
-    Weights are tuned on ``val``, where a model may have been validated too; ``test`` it never saw.
-
-    Args:
-        name: Entry of ``rerankings``, for the message.
-        lists: Lists and rows of sentences by split, ``val`` or ``test``.
-        pairs: Captions that the model was trained and validated on (contract.tables.PAIRS).
-
-    Raises:
-        ContractError: Lists every problem.
-    """
-    raise_problems(f"rerankings.{name}", _problems(lists, pairs))
-
-
-def _problems(lists: dict[str, tuple[NBest, pd.DataFrame]], pairs: pd.DataFrame) -> Iterator[str]:
-    seen = {"val": pairs.loc[pairs["split"] == "train", "image_id"], "test": pairs["image_id"]}
-    for split, (found, rows) in lists.items():
-        if not len(rows):
-            yield (
-                f"split {split}: expected sentences whose image has features, found none. Name "
-                "the extractor of the translated images in features, or compare no images"
-            )
-        if len(np.unique(found.sentence)) != len(rows):
-            yield (
-                f"split {split}: expected a list for each of {len(rows):,} sentences, found "
-                f"{len(np.unique(found.sentence)):,}. Run evaluate_translator again"
-            )
-        shared = sorted(set(seen[split]).intersection(rows["image_id"]))
-        if shared:
-            yield (
-                f"split {split}: {len(shared):,} of the translated images are among those that "
-                f"the recipe has seen in training (first: {', '.join(shared[:5])}). Name a recipe "
-                "that has not"
-            )
-
-
-def _embed(model: JointSpace, sentences: list[list[str]], language: str) -> Tensor:
-    ids, lengths = model.vocabulary.encode_all(sentences, language)
-    return model.embed_tokens(
-        *(torch.from_numpy(each.astype(np.int64)) for each in (ids, lengths)), language
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from pipeline_lib.contract.tables import meanings
 from pipeline_lib.evaluation.probes import highest
 from pipeline_lib.evaluation.retrieval.pools import RankedPool
 from pipeline_lib.evaluation.retrieval.ranking import Scores
@@ -63,7 +64,7 @@ def one_per_image(captions: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFr
     captions = captions[captions["language"].isin(kinds)]
     ranked = captions["annotation"] == captions["language"].map(kinds)
     captions = captions[ranked | (captions["annotation"] != "machine")]
-    order = captions.assign(spoken=-_spoken(captions), meaning=_meaning(captions))
+    order = captions.assign(spoken=-_spoken(captions), meaning=meanings(captions))
     order = order.sort_values(["spoken", "meaning", "position", "caption_id"], kind="stable")
     chosen = order.drop_duplicates(["language", "image_id"]).index
     captions = captions.loc[captions.index.isin(chosen)]
@@ -126,19 +127,15 @@ def _by_image(pool: RankedPool, values: np.ndarray) -> np.ndarray:
     return values[np.argsort(pool.ranks.caption_image)]
 
 
-def _meaning(captions: pd.DataFrame) -> pd.Series:
-    return captions["source_caption_id"].fillna(captions["caption_id"])
-
-
 def _spoken(captions: pd.DataFrame) -> pd.Series:
     """Return in how many languages each sentence is known."""
-    return captions["language"].groupby(_meaning(captions)).transform("nunique")
+    return captions["language"].groupby(meanings(captions)).transform("nunique")
 
 
 def _first_of_image(captions: pd.DataFrame, spoken: pd.Series) -> pd.Series:
     """Return whether a sentence is the first of those of its image that most languages know."""
     order = pd.DataFrame(
-        {"image": captions["image_id"], "spoken": -spoken, "meaning": _meaning(captions)}
+        {"image": captions["image_id"], "spoken": -spoken, "meaning": meanings(captions)}
     )
     first = order.sort_values(["spoken", "meaning"]).drop_duplicates("image")
     return order["meaning"] == order["image"].map(first.set_index("image")["meaning"])

@@ -6,8 +6,7 @@ import numpy as np
 
 from pipeline_lib.evaluation.retrieval.pools import RankedPool
 from pipeline_lib.evaluation.retrieval.ranking import Scores, ranks
-from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
-from pipeline_lib.evaluation.significance import bootstrap_interval
+from pipeline_lib.evaluation.retrieval.recalls import direction_scores, recall_bounds
 
 _CHUNK = 1024
 """Images that are scored against all captions at a time."""
@@ -53,8 +52,8 @@ def mixed_pool_scores(
         languages.append(np.full(len(owners[-1]), number))
     sentences, language = np.concatenate(captions), np.concatenate(languages)
     found = ranks(images, sentences, np.arange(len(images)), np.concatenate(owners), scores)
-    draws = bootstrapped_recalls(found, np.arange(len(found)), resamples, seed)
-    bounds = bootstrap_interval(draws, confidence).T.tolist()
+    each = np.arange(len(found))
+    bounds = recall_bounds(found, each, resamples=resamples, confidence=confidence, seed=seed)
     won = _first_languages(scores, images, sentences, language).mean(axis=0)
     shares = {name: 100 * float(share) for name, share in zip(pools, won, strict=True)}
     return {**direction_scores(found, bounds, len(sentences)), "first_language": shares}

@@ -106,6 +106,22 @@ def recalls(ranks: np.ndarray) -> list[float]:
     return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
 
 
+def recall_bounds(
+    ranks: np.ndarray, unit: np.ndarray, *, resamples: int, confidence: float, seed: int
+) -> list[list[float]]:
+    """Return bounds ``[low, high]`` of the recall at each of :data:`CUTOFFS`, in per cent.
+
+    Args:
+        ranks: One rank per query ``[queries]``.
+        unit: What each query belongs to and is drawn with, such as its image ``[queries]``.
+        resamples: Bootstrap draws of the units.
+        confidence: Level of the intervals, such as 0.95.
+        seed: Seed of the draws.
+    """
+    draws = bootstrapped_recalls(ranks, unit, resamples, seed)
+    return bootstrap_interval(draws, confidence).T.tolist()
+
+
 def direction_scores(
     ranks: np.ndarray, intervals: list[list[float]], n_candidates: int
 ) -> dict[str, object]:

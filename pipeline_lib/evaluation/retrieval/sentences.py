@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import meanings
 from pipeline_lib.evaluation.retrieval.ranking import Scores, dot_products, ranks
 from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
 from pipeline_lib.evaluation.significance import bootstrap_interval
@@ -120,8 +121,7 @@ def _first(captions: pd.DataFrame, source: Rows, target: Rows) -> Pool:
 
 
 def _exact(captions: pd.DataFrame, source: Rows, target: Rows) -> Pool:
-    origin = captions["source_caption_id"].fillna(captions["caption_id"])
-    meaning = pd.factorize(origin)[0]
+    meaning = pd.factorize(meanings(captions))[0]
     queries = source[np.isin(meaning[source], meaning[target])]
     candidates = target[np.isin(meaning[target], meaning[source])]
     return queries, candidates, (meaning[queries], meaning[candidates])

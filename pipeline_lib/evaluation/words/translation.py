@@ -6,8 +6,7 @@ import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.recalls import CUTOFFS
-from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, recalls
-from pipeline_lib.evaluation.significance import bootstrap_interval
+from pipeline_lib.evaluation.retrieval.recalls import recall_bounds, recalls
 from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,
     gold_pairs,
@@ -53,8 +52,8 @@ def translation_precision(
     coverage = 100 * len(np.unique(gold[:, 0])) / len({word for word, _ in lexicon})
 
     def scores(ranks: np.ndarray) -> dict[str, object]:
-        draws = bootstrapped_recalls(ranks, np.arange(len(ranks)), resamples, seed)
-        bounds = bootstrap_interval(draws, confidence).T.tolist()
+        each = np.arange(len(ranks))
+        bounds = recall_bounds(ranks, each, resamples=resamples, confidence=confidence, seed=seed)
         return {
             **{f"p{k}": value for k, value in zip(CUTOFFS, recalls(ranks), strict=True)},
             **{f"p{k}_interval": bound for k, bound in zip(CUTOFFS, bounds, strict=True)},

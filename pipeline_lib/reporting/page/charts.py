@@ -63,8 +63,8 @@ def reuse_charts(results: Results) -> Iterator[Figure]:
     """Yield for each pseudopair set how often its captions are lent."""
     for name, report in results.pseudopairs.items():
         counts = list(report["reuse"]["captions_by_uses"].items())
-        chart = bar_chart(f"Captions of {name} by how often they are lent", counts)
-        yield Figure(name, "captions by how often they are lent", [chart])
+        chart = bar_chart(f"Captions of {name} by how often each is lent to a photo", counts)
+        yield Figure(name, "captions by how often each is lent to a photo", [chart])
 
 
 def language_name(language: str) -> str:
@@ -147,7 +147,7 @@ def word_translation_charts(results: Results) -> Iterator[Figure]:
         ]
         ticks = round_ticks(0, float(max(precision.max(), recall.max())), 3)
         label = f"Precision of word translation and R@1 of {name} over its updates, in per cent"
-        words = "words that find their translation first (line), R@1 image → text (dashed), in %"
+        words = "P@1 of word translation (solid), R@1 image → text (dashed), in %"
         yield Figure(name, words, [line_chart(label, curves, ticks, _WORD_HEIGHT)])
 
 

@@ -5,7 +5,6 @@ over those missed, in order of rank.
 """
 
 import base64
-import io
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from PIL import Image
 
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.queries import DIRECTIONS, read_queries
 from pipeline_lib.contract.tables import read_captions, read_images
-from pipeline_lib.images.decoding import decode
+from pipeline_lib.images.decoding import thumbnail
 from pipeline_lib.reporting.results import Results
 from pipeline_lib.reporting.verdicts import Verdict
 
@@ -87,13 +85,10 @@ def spread(ranks: np.ndarray, each: int) -> list[int]:
     return [int(part[len(part) // 2]) for part in parts if len(part)]
 
 
-def thumbnail(path: Path) -> str:
+def _picture(path: Path) -> str:
     """Return an image, at most 160 pixels wide and high, as the address of its own content."""
-    image = Image.fromarray(decode(path))
-    image.thumbnail((_SIDE, _SIDE))
-    content = io.BytesIO()
-    image.save(content, "JPEG", quality=_QUALITY, optimize=True)
-    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
+    content = base64.b64encode(thumbnail(path, _SIDE, _QUALITY)).decode()
+    return f"data:image/jpeg;base64,{content}"
 
 
 def _queries_path(recipe: str) -> Path:
@@ -118,7 +113,7 @@ def _gallery(results: Results, name: str, verdict: Verdict, each: int) -> Galler
     def answer(identity: str, words: str, right: bool) -> Answer:
         if identity in texts:
             return Answer("", texts[identity], words, right)
-        return Answer(thumbnail(files[identity]), first[identity], words, right)
+        return Answer(_picture(files[identity]), first[identity], words, right)
 
     queries = read_queries(_queries_path(name))
     queries = queries[(queries["language"] == language) & (queries["seed"] == recipe.seeds[0])]
@@ -162,5 +157,5 @@ def _candidates(query: pd.Series) -> Iterator[tuple[str, str, bool]]:
     if pd.isna(query["wrong_id"]):
         yield right
         return
-    wrong = query["wrong_id"], "best wrong one" if rank == 1 else "rank 1, wrong", False
+    wrong = query["wrong_id"], "best wrong candidate" if rank == 1 else "wrong, at rank 1", False
     yield from [right, wrong] if rank == 1 else [wrong, right]

@@ -34,7 +34,7 @@ SECTIONS = MappingProxyType(
         "scores": ("Scores", ("papers", "retrieval", "folds"), score_charts),
         "claims": ("What the papers claim", ("claims",), None),
         "questions": ("Questions", ("comparison_*",), None),
-        "published": ("Beside the papers", ("published", "published_tasks"), None),
+        "published": ("Compared with the papers' figures", ("published", "published_tasks"), None),
         "beta": ("Weight of the image", (), beta_charts),
         "languages": ("Languages", ("languages", "mixed"), language_charts),
         "growth": ("How recipes grow", ("growth",), growth_charts),
