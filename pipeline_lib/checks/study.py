@@ -22,7 +22,8 @@ from pipeline_lib.contract.problems import raise_problems, warn
 from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.contract.tables import TRAIN, VAL
-from pipeline_lib.corpora.corpus import SPLITS, intended_split
+from pipeline_lib.corpora.columns import SPLITS
+from pipeline_lib.corpora.corpus import intended_split
 from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import TRANSFORMS, crop_problems

@@ -13,7 +13,8 @@ from tqdm import tqdm
 from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora import coco, flickr8k, multi30k
-from pipeline_lib.corpora.corpus import SPLITS, Corpus, language_problems, split_hint
+from pipeline_lib.corpora.columns import SPLITS
+from pipeline_lib.corpora.corpus import Corpus, language_problems, split_hint
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
@@ -122,7 +123,7 @@ def _of_languages(table: pd.DataFrame, languages: Sequence[str]) -> pd.DataFrame
 
 
 def _language(caption: pd.Series) -> pd.Series:
-    return caption.str.partition("/")[0]
+    return caption.str.split("/", n=1).str[0]
 
 
 def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:

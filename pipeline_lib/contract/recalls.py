@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from math import comb, sqrt
 
+import numpy as np
+
 CUTOFFS = (1, 5, 10)
 """R@k of every table is for these k."""
 
@@ -11,6 +13,11 @@ PERFECT_RECALL_SUM = 200 * len(CUTOFFS)
 
 CHANCE_DEVIATIONS = 3
 """Standard deviations of chance that a sum of recalls is to exceed it by."""
+
+
+def recalls(ranks: np.ndarray) -> list[float]:
+    """Return the share of ranks within each of :data:`CUTOFFS`, in per cent."""
+    return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
 
 
 def chance_recall_sums(pools: Iterable[tuple[int, int]]) -> tuple[float, float]:

@@ -17,8 +17,9 @@ TRANSLATIONS = pa.schema(
         pa.field("log_likelihood", pa.float64(), nullable=True),
     ]
 )
-"""One translated caption. ``engine`` is JSON: its name and settings; ``log_likelihood`` is that of
-the translation, null where the engine gives none."""
+"""One translated caption. ``source_caption_id`` is what was translated, be it a translation itself;
+``engine`` is JSON: its name and settings; ``log_likelihood`` is that of the translation, null where
+the engine gives none."""
 
 
 def write_translations(translations: pd.DataFrame, path: Path) -> None:

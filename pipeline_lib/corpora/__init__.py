@@ -1,6 +1,6 @@
 """Raw corpora to captions and images tables: one reader per format, and the training selection.
 
-``files``, ``corpus``
+``columns``, ``files``, ``corpus``
     Raw files with their problems, and what every reader builds its tables from.
 ``table``, ``multi30k``, ``flickr8k``, ``coco``, ``bitext``
     The formats, one module each; ``readers`` names them. ``own_table`` completes a user's table,

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import CAPTIONS, IMAGES, check_images
+from pipeline_lib.corpora.columns import SPLITS
 
 CAPTION_COLUMNS = [name for name in CAPTIONS.names if name != "tokens"]
 """Columns of a corpus' captions: the contract's, before tokenisation."""
@@ -110,8 +111,6 @@ def language_problems(languages: list[str], known: Iterable[str]) -> Iterator[st
         if language not in known:
             yield f"languages: expected some of {', '.join(known)}; found {language}"
 
-
-SPLITS = ("train", "val", "test")
 
 _OTHER_NAMES = {
     "dev": "val",

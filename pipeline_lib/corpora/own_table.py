@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.files import note_lines, read_lines
-from pipeline_lib.corpora.table import COLUMNS
 
 REQUIRED = ("image", "language", "text")
 

@@ -1,7 +1,7 @@
 """Bring your own captions: one table of captions beside a folder of images.
 
 ``<raw>/captions.tsv`` is UTF-8, tab separated, without quoting, with the columns of
-:data:`COLUMNS`. ``image`` is a file below ``<raw>/images``; ``annotation`` is an entry of
+``columns.COLUMNS``. ``image`` is a file below ``<raw>/images``; ``annotation`` is an entry of
 ``contract.ANNOTATIONS``; ``position`` numbers the captions of one image, language and annotation;
 ``translation_of`` is ``<language>/<annotation>/<position>`` of the caption of the same image that
 this one translates, or empty. Splits are free: training needs ``train`` and ``val``, evaluation
@@ -18,11 +18,10 @@ import pandas as pd
 
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.tables import ANNOTATIONS
+from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.corpus import Corpus, assemble, caption_rows
 from pipeline_lib.corpora.files import clean_column, note_lines, note_rows, read_table
 from pipeline_lib.settings.strict import LANGUAGE_CODE
-
-COLUMNS = ("image", "split", "language", "annotation", "position", "text", "translation_of")
 
 _SOURCE = "a caption of the same image as <language>/<annotation>/<position>, or nothing"
 

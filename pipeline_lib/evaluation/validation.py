@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from pipeline_lib.contract.recalls import recalls
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
 from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
-from pipeline_lib.evaluation.retrieval.recalls import recalls
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,

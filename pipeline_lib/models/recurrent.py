@@ -58,8 +58,10 @@ class SentenceLayer(nn.Module):
         types, occurrence = tree.tokens.unique(return_inverse=True)
         of_words = self.layer.weight_ih_l0, self.layer.bias_ih_l0
         projected = F.linear(embed(types).to(kind), *(weight.to(kind) for weight in of_words))
-        # On the way back the steps of a word are summed: in bf16 the sums of frequent ones stall.
-        inputs = F.embedding(occurrence, projected.to(summing_type(kind))).to(kind)
+        if projected.requires_grad:
+            # The gradients of a word's steps are summed: in bf16 those of frequent words stall.
+            projected = projected.to(summing_type(kind))
+        inputs = F.embedding(occurrence, projected).to(kind)
         recurrence = self.layer.weight_hh_l0, self.layer.bias_hh_l0
         return self.states.apply(inputs, *recurrence, tree)[tree.whole]
 

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from pipeline_lib.settings.strict import SettingsError, suggest
+from pipeline_lib.settings.strict import LANGUAGE_CODE, SettingsError, suggest
 
 _LONGEST = 80
 """Characters of a value that are shown."""
@@ -40,7 +40,7 @@ _EXPECTED = {
 """Of pydantic's types of errors."""
 
 _PATTERNS = {
-    r"^[a-z]{2,3}$": "a language code such as de",
+    f"^{LANGUAGE_CODE}$": "a language code such as de",
     r"^[A-Za-z0-9][A-Za-z0-9_]*$": "a name of letters, digits and _",
 }
 

@@ -534,10 +534,11 @@ def load_settings(path: Path = PARAMS) -> Settings:
             raise SettingsError(
                 f"{path.name}: {key}: unknown key. What papers fix stands in {PAPERS}."
             )
-    papers = path.parent / str(content.get("root", ".")) / PAPERS
+    root = content.get("root", ".")
+    papers = path.parent / str(root) / PAPERS
     if not papers.is_file():
         problem = (
-            f"root: expected the folder that holds {PAPERS}, found {content.get('root')!r}: in "
+            f"root: expected the folder that holds {PAPERS}, found {root!r}: in "
             "studies/NAME it is checkout, in the root of Polyview it is ."
         )
         _raise(path, iter([problem]))

@@ -102,16 +102,21 @@ class Vocabulary:
         return tuple(sorted(self._ids))
 
     def table(self, language: str) -> WordTable:
-        """Return the table that a language has, of its own or with others."""
+        """Return the table that a language has, of its own or with others.
+
+        Raises:
+            ContractError: If it has none.
+        """
+        self._numbered(language)
         return next(table for table in self.tables if language in table.languages)
 
     def size(self, language: str) -> int:
         """Return the number of ids of ``language``, specials included."""
-        return len(SPECIALS) + len(self._table(language))
+        return len(SPECIALS) + len(self._numbered(language))
 
     def word_ids(self, words: Iterable[str], language: str) -> np.ndarray:
         """Return the id of each word of ``language`` ``int64 [words]``, UNK where it has none."""
-        table = self._table(language)
+        table = self._numbered(language)
         return np.array([table.get(word, UNK) for word in words], np.int64)
 
     def encode(self, tokens: Sequence[str], language: str) -> list[int]:
@@ -173,7 +178,7 @@ class Vocabulary:
             ids.update(dict.fromkeys(table.languages, numbered))
         return ids
 
-    def _table(self, language: str) -> dict[str, int]:
+    def _numbered(self, language: str) -> dict[str, int]:
         if language not in self._ids:
             raise ContractError(
                 f"vocabulary: expected one of the languages {', '.join(self.languages)}; "
@@ -186,7 +191,7 @@ class Vocabulary:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the ids of all words in one row, and the number of each sentence's words."""
         kept = [tokens[: self.max_tokens] for tokens in sentences]
-        table = self._table(language)
+        table = self._numbered(language)
         if self.oov == "pieces":
             kept = [_in_pieces(tokens, table) for tokens in kept]
         counts = np.fromiter(map(len, kept), np.int64, len(kept))

@@ -1,6 +1,6 @@
 """Pairs and features as tensors on one device: a batch is then a selection of indices.
 
-Ids stay outside the tensors: captions of 145,000 sentences of 40 words are 23 MB of int32.
+Ids stay outside the tensors: captions of 145,000 sentences of 40 words are 46 MB of int64.
 """
 
 from collections.abc import Mapping

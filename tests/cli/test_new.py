@@ -597,6 +597,10 @@ def test_a_wrong_code_of_a_language_is_named_once_and_no_captions_in_it_are_aske
     assert "language fra-CA" not in result.output
 
 
+def test_a_table_of_a_header_alone_is_refused_with_a_language_too(root):
+    assert_refused(root, new(write([]), "--language", "fr"), "captions.tsv")
+
+
 def test_a_study_that_is_there_is_left_alone(root):
     before = root / "studies/mine/params.yaml"
     made(root, new(write(SHORT)))

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from refusals import refused
 
+from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.corpus import split_hint
 from pipeline_lib.corpora.files import clean
-from pipeline_lib.corpora.table import COLUMNS, read_captions_table
+from pipeline_lib.corpora.table import read_captions_table
 
 
 def read(folder, *rows):

@@ -67,10 +67,6 @@ class PooledText(Strict):
 
     pooled_scale: Rate
 
-    @property
-    def text_width(self):
-        return self.embed_dim
-
 
 class PooledEncoder(encoders.TextEncoder):
     """The mean of a sentence's words, mapped into the joint space."""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pipeline_lib.contract.lexicons import FOLDS
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.corpora.corpus import SPLITS
-from pipeline_lib.corpora.table import COLUMNS
+from pipeline_lib.corpora.columns import COLUMNS, SPLITS
 from pipeline_lib.corpora.world.canvas import STYLES
 from pipeline_lib.corpora.world.drawing import draw_scene
 from pipeline_lib.corpora.world.lexicon import folds, lexicon

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.recalls import CUTOFFS
+from pipeline_lib.contract.recalls import CUTOFFS, recalls
 from pipeline_lib.evaluation.retrieval.ranking import Scores, bidirectional_ranks, dot_products
 from pipeline_lib.evaluation.significance import bootstrap_interval, bootstrap_ratios
 
@@ -99,11 +99,6 @@ def summarise(
         "mean_recall": float(values.mean()),
         "mean_recall_interval": (total / len(values)).tolist(),
     }
-
-
-def recalls(ranks: np.ndarray) -> list[float]:
-    """Return the share of ranks within each of :data:`CUTOFFS`, in per cent."""
-    return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
 
 
 def recall_bounds(

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.contract.recalls import CUTOFFS
-from pipeline_lib.evaluation.retrieval.recalls import recall_bounds, recalls
+from pipeline_lib.contract.recalls import CUTOFFS, recalls
+from pipeline_lib.evaluation.retrieval.recalls import recall_bounds
 from pipeline_lib.evaluation.words.ranks import (
     CORRECTIONS,
     gold_pairs,
