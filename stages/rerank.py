@@ -11,7 +11,8 @@ from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
 from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
-from pipeline_lib.evaluation.reranking.lists import SPLITS, check_lists, read_lists
+from pipeline_lib.evaluation.reranking.lists import check_lists, read_lists
+from pipeline_lib.evaluation.reranking.nbest import SPLITS
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
 from pipeline_lib.evaluation.reranking.similarities import list_similarities, with_own_features
 from pipeline_lib.models.joint_space import JointSpace

@@ -108,7 +108,7 @@ def _note_bad_languages(table: pd.DataFrame, path: Path, problems: list[str]) ->
     """Note each code once, with the one that it may stand for."""
     wrong = table[~table["language"].str.fullmatch(LANGUAGE_CODE).astype(bool)]
     for language, rows in wrong.groupby("language", sort=False):
-        meant = re.match("[a-z]{2,3}(?![a-z])", language.lower())
+        meant = re.match(f"{LANGUAGE_CODE}(?![a-z])", language.lower())
         problems.append(
             f"{path}:{rows['line'].iloc[0]}: expected a language code of two or three small "
             f"letters, found {language!r}"

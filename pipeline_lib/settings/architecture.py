@@ -154,16 +154,19 @@ TEXT_ENCODERS: dict[str, type[Strict]] = {"bag": BagText, "recurrent": Recurrent
 IMAGE_HEADS: dict[str, type[Strict]] = {"mlp": MLPImage, "residual": ResidualImage}
 
 
-def parts(values: Mapping[str, object]) -> tuple[type[Strict], type[Strict]]:
-    """Return the keys of the text encoder and of the image head that ``values`` name.
+PARTS = {"text_encoder": TEXT_ENCODERS, "image_head": IMAGE_HEADS}
+"""What an architecture names, each with the keys of those that it can be."""
+
+
+def chosen(
+    parts: Mapping[str, Mapping[str, type[T]]], values: Mapping[str, object]
+) -> tuple[type[T], ...]:
+    """Return the keys of each part that ``values`` name.
 
     Raises:
         SettingsError: If one of them is none that is registered.
     """
-    return (
-        choose(TEXT_ENCODERS, str(values.get("text_encoder")), "text_encoder"),
-        choose(IMAGE_HEADS, str(values.get("image_head")), "image_head"),
-    )
+    return tuple(choose(forms, str(values.get(part)), part) for part, forms in parts.items())
 
 
 @cache
@@ -174,4 +177,4 @@ def joined(*forms: type[T]) -> type[T]:
 
 def architecture_form(values: Mapping[str, object]) -> type[Architecture]:
     """Return the form of the architecture whose parts ``values`` name."""
-    return joined(*parts(values), Architecture)
+    return joined(*chosen(PARTS, values), Architecture)

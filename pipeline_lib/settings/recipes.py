@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal
 
 from pipeline_lib.settings.architecture import (
-    IMAGE_HEADS,
-    TEXT_ENCODERS,
+    PARTS,
     Architecture,
     architecture_form,
+    chosen,
     joined,
 )
 from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
 from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
-from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several, choose
+from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several
 
 _OF_TWO_SIDES = {"order", "squared_order"}
 """Similarities for which it matters which side is which."""
@@ -129,9 +129,7 @@ def recipe_form(values: Mapping[str, object]) -> type[Recipe]:
     Raises:
         SettingsError: If one of them is none that is registered.
     """
-    return joined(
-        *(choose(forms, str(values.get(part)), part) for part, forms in _PARTS.items()), Recipe
-    )
+    return joined(*chosen(_PARTS, values), Recipe)
 
 
 def make_recipe(values: Mapping[str, object]) -> Recipe:
@@ -181,6 +179,5 @@ _PARTS = {
     "loss": LOSSES,
     "optimizer": OPTIMIZERS,
     "schedule": SCHEDULES,
-    "text_encoder": TEXT_ENCODERS,
-    "image_head": IMAGE_HEADS,
+    **PARTS,
 }

@@ -67,6 +67,12 @@ def unknown(where: str, names: Iterable[str], known: Container[str]) -> Iterator
             yield f"{where}: nothing is called {name!r}.{suggest(name, known)}"
 
 
+def unknown_keys(where: str, keys: Iterable[str], known: Container[str]) -> Iterator[str]:
+    """Yield a sentence for each key that names nothing, with its own place."""
+    for key in keys:
+        yield from unknown(f"{where}.{key}", [key], known)
+
+
 def suggest(name: str, known: object) -> str:
     """Return a hint that names the closest legal name, or all of them."""
     close = difflib.get_close_matches(str(name), [str(item) for item in known], n=1)

@@ -33,6 +33,7 @@ from pipeline_lib.settings.strict import (
     Strict,
     choose,
     unknown,
+    unknown_keys,
 )
 from pipeline_lib.settings.synthesis import AnyTranslator, Translation
 from pipeline_lib.settings.text import Lexicon, Tokenizer, WordVectorSource
@@ -207,13 +208,12 @@ class Settings(Strict):
                 yield f"{where}.min_n: expected at most max_n ({longest}), found {shortest}"
 
     def _departure_problems(self) -> Iterator[str]:
-        for key in self.departures:
-            yield from unknown(f"departures.{key}", [key], [*recipe_keys(), *self.papers])
+        known = recipe_keys()
+        yield from unknown_keys("departures", self.departures, known | {*self.papers})
         for paper in self.papers:
             where, own = f"departures.{paper}", self.departures.get(paper, {})
             if isinstance(own, dict):
-                for key in own:
-                    yield from unknown(f"{where}.{key}", [key], recipe_keys())
+                yield from unknown_keys(where, own, known)
             else:
                 yield f"{where}: expected keys of recipes, found {own!r}"
 
@@ -541,7 +541,7 @@ def load_settings(path: Path = PARAMS) -> Settings:
             f"root: expected the folder that holds {PAPERS}, found {root!r}: in "
             "studies/NAME it is checkout, in the root of Polyview it is ."
         )
-        _raise(path, iter([problem]))
+        _raise(path, [problem])
     content["papers"] = fixed = read_yaml(papers)
     content["shared"] = fixed.pop("shared", {})
     try:
@@ -581,7 +581,7 @@ def modules_of(sections: Iterable[str]) -> set[str]:
     return {name for section in sections for name in modules(fields[section].annotation)}
 
 
-def _raise(path: Path, problems: Iterator[str]) -> None:
+def _raise(path: Path, problems: Iterable[str]) -> None:
     listed = "\n".join(f"  - {problem}" for problem in lines_of(path, problems))
     if listed:
         raise SettingsError(f"{path.name} cannot be used:\n{listed}")

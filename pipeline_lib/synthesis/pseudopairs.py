@@ -45,10 +45,8 @@ def match_captions(
         lent: Captions in the language of ``settings.captions_of``.
         settings: How to choose, and which pairs to keep.
     """
-    vectors, lent_vectors = (
-        teacher.embed_sentences([*captions["tokens"]], of.language)
-        for captions, of in ((borrowing, settings.images_of), (lent, settings.captions_of))
-    )
+    vectors = teacher.embed_sentences([*borrowing["tokens"]], settings.images_of.language)
+    lent_vectors = teacher.embed_sentences([*lent["tokens"]], settings.captions_of.language)
     options = settings.retrieval.model_dump(exclude={"rule"})
     retrieve = RETRIEVALS[settings.retrieval.rule]
     matches = retrieve(vectors, lent_vectors.to(teacher.device), **options)

@@ -67,10 +67,12 @@ def _check_lexicon(examples: Examples, recipe: Mixed) -> None:
 
 
 def _translations(model: JointSpace, lexicon: Tensor, language: str, recipe: Mixed) -> Translations:
-    first = len(SPECIALS)  # markers are no words, nor are pieces: nobody's neighbours
-    source, target = (
-        F.normalize(model.sentence_encoder.word_table(name).weight.detach()[first:last], dim=1)
-        for name in (language, recipe.languages[0])
-        for last in [first + len(model.vocabulary.table(name).words)]
-    )
-    return Translations(source, target, lexicon.to(source.device) - first)
+    source, target = (_unit_words(model, name) for name in (language, recipe.languages[0]))
+    return Translations(source, target, lexicon.to(source.device) - len(SPECIALS))
+
+
+def _unit_words(model: JointSpace, language: str) -> Tensor:
+    # Markers are no words, nor are pieces: nobody's neighbours.
+    first, words = len(SPECIALS), len(model.vocabulary.table(language).words)
+    table = model.sentence_encoder.word_table(language).weight.detach()
+    return F.normalize(table[first : first + words], dim=1)

@@ -10,9 +10,6 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.evaluation.reranking.nbest import NBest, read_nbest
 
-SPLITS = ("val", "test")
-"""Weights are tuned on the first, and measured on the second."""
-
 
 def read_lists(
     folder: Path, split: str, tokens: pd.Series, images: set[str] | None
@@ -21,7 +18,7 @@ def read_lists(
 
     Args:
         folder: Where it wrote ``SPLIT.nbest`` and ``SPLIT.tsv``.
-        split: One of :data:`SPLITS`.
+        split: One of nbest.SPLITS.
         tokens: Of each caption, by its id.
         images: Those whose sentences are wanted, None if all are.
 
@@ -29,10 +26,8 @@ def read_lists(
         The lists, and a row for each: ``source_id``, ``target_id``, ``image_id``,
         ``source_tokens``, and the ``reference``, whose tokens blanks join.
     """
-    lists, rows = (
-        read_nbest(folder / f"{split}.nbest"),
-        read_rows(folder / f"{split}.tsv", sep="\t"),
-    )
+    lists = read_nbest(folder / f"{split}.nbest")
+    rows = read_rows(folder / f"{split}.tsv", sep="\t")
     if images is not None:
         lists, rows = with_images(lists, rows, images)
     return lists, rows.assign(
