@@ -18,15 +18,15 @@ from pathlib import Path
 import click
 from torch import nn
 
+from pipeline_lib.compute.forks import cores, on_all_cores
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import read_word_vectors
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.forks import cores, on_all_cores
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.learner import Learner

@@ -31,7 +31,6 @@ from ruamel.yaml import YAML
 from safetensors.torch import save_file
 
 from benchmarks.bad_inputs import Case, for_seconds, outcome
-from pipeline_lib import publishing
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.main import main as polyview
 from pipeline_lib.contract.digests import NO_DIGEST, seal
@@ -51,11 +50,12 @@ from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.joint_space import JointSpace, read_weights
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.models.translator import Hypothesis
-from pipeline_lib.publishing import publish
+from pipeline_lib.running import publishing
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.search.captions import kept_vectors
 from pipeline_lib.search.index import index_schema, read_rows, write_rows
 from pipeline_lib.settings.architecture import architecture_form
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.synthesis.engines import Engine
 from pipeline_lib.synthesis.translate import translate_sentences
 from pipeline_lib.text.vocabulary import Vocabulary

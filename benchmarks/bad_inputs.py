@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
 
-from pipeline_lib.edge import MISTAKE, explained
+from pipeline_lib.running.edge import MISTAKE, explained
 
 MOST_MEMORY = 2 * 2**30
 """Bytes."""

@@ -41,7 +41,7 @@ from pipeline_lib.images.extraction import ImageWorker, encode_images
 from pipeline_lib.images.networks import ImageEncoder, load_network
 from pipeline_lib.images.runtimes import Runtime, load_runtime
 from pipeline_lib.images.weights import find_weights
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.scheduling.shards import ThisProcess
 
 ROUNDS = 3

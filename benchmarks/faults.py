@@ -30,7 +30,7 @@ from ruamel.yaml import YAML, YAMLError
 from benchmarks.bad_inputs import table as bad_inputs_table
 from benchmarks.bad_inputs import try_all
 from benchmarks.evidence import Evidence, bars_in, stages_in
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.synthesis.translate import CHUNK
 
 RECOVERY = (

@@ -18,7 +18,7 @@ from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.word_vectors import WordVectors, read_word_vectors
 from pipeline_lib.evaluation.words.ranks import gold_pairs, unit_rows
 from pipeline_lib.evaluation.words.translation import translation_precision
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 Side = tuple[Sequence[str], np.ndarray]
 """Words, and their vectors ``[words, dim]``."""

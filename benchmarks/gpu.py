@@ -203,7 +203,7 @@ def about(device: "torch.device") -> dict[str, object]:
     """Return what the figures depend on."""
     import torch
 
-    from pipeline_lib.forks import cores
+    from pipeline_lib.compute.forks import cores
 
     found: dict[str, object] = {
         "device": "cpu", "cores": cores(), "torch": torch.__version__,

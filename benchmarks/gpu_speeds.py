@@ -134,7 +134,7 @@ def ten_crop(
 def decoding(device: torch.device, sizes: Sizes, seconds: float) -> Row:
     """Decode JPEGs and cut their ten crops, on all cores, as extraction does ahead of the CNN."""
     from benchmarks.photos import draw_photos
-    from pipeline_lib.forks import cores
+    from pipeline_lib.compute.forks import cores
     from pipeline_lib.images.batches import load_batch
     from pipeline_lib.images.decoding import decode
     from pipeline_lib.images.transforms import TRANSFORMS

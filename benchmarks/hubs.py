@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.ablations import difference, material_of, spread
+from pipeline_lib.compute.exact import dot_products
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.tables import TRAIN, pairs_of_seed, read_captions, read_images
 from pipeline_lib.evaluation.embedding import embed_evaluated
@@ -27,10 +28,9 @@ from pipeline_lib.evaluation.retrieval.pools import RankedPool, rank_pools
 from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks
 from pipeline_lib.evaluation.retrieval.recalls import recalls
 from pipeline_lib.evaluation.words.ranks import neighbourhood_density
-from pipeline_lib.exact import dot_products
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import load_settings
 
 NEIGHBOURS = 10
 """As Conneau et al. 2018 have it."""

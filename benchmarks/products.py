@@ -2,8 +2,8 @@
 
 ``python -m benchmarks.products [--threads N]`` multiplies matrices of the sizes of one update
 (sentences of a step by a recurrent layer's weights, the weights' gradient, a batch's scores) by
-the library that PyTorch takes, and as within pipeline_lib.products.fast_products, in turns. Where
-that leaves a CPU to PyTorch, it says so.
+the library that PyTorch takes, and as within pipeline_lib.compute.products.fast_products, in turns.
+Where that leaves a CPU to PyTorch, it says so.
 """
 
 import statistics
@@ -13,7 +13,7 @@ import click
 import torch
 from torch import Tensor
 
-from pipeline_lib.products import by_mkl_at_half_speed, fast_products
+from pipeline_lib.compute.products import by_mkl_at_half_speed, fast_products
 
 SIZES = {
     "a step of a GRU, 256 sentences": (256, 1024, 3072),

@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from benchmarks.flops import of_forward, of_product, of_update
 from benchmarks.photos import draw_photos
 from benchmarks.training import LENGTHS, WORDS, Training, load_recipes
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.contract.tables import read_captions, write_captions
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.decoding import decode

@@ -27,7 +27,7 @@ import psutil
 from benchmarks.photos import draw_photos
 from benchmarks.scale_ray import EXTRACTOR, Counted
 from benchmarks.translation import RECIPE
-from pipeline_lib import forks
+from pipeline_lib.compute import forks
 from pipeline_lib.images.extraction import ImageWorker
 from pipeline_lib.images.weights import find_weights
 from pipeline_lib.models.translator import Translator

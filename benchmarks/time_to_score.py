@@ -23,12 +23,12 @@ import pandas as pd
 
 from benchmarks.ablations import material_of
 from benchmarks.training import Training
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import cores_for
 from pipeline_lib.contract.reports import RECALL_SUM, read_rows
-from pipeline_lib.device import cores_for
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.training.fitting import fit
 from pipeline_lib.training.material import Material
 

@@ -22,9 +22,9 @@ import numpy as np
 import torch
 
 from benchmarks.plain_training import PlainTraining
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe, make_recipe, merge
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.vocabulary import SPECIALS, Vocabulary
 from pipeline_lib.training import ranks
 from pipeline_lib.training.examples import Examples, Sentences

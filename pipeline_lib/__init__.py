@@ -1,15 +1,12 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``, ``publishing``, ``fingerprints``
-    The typed view of params.yaml, the schemas of what passes between stages, atomic output, what
-    the code of each stage does.
-``warm``, ``ahead``, ``progress``, ``edge``
-    Stages that start at once, work ahead and say how far the run is; errors as messages.
-``forks``, ``scheduling``
-    Work on all cores; work in shards, on this process or on a cluster.
-``device``, ``products``, ``arithmetic``, ``exact``
-    Where torch runs and in which numbers; fast matrix products; numbers that are the same on every
-    machine, in torch and in numpy.
+``settings``, ``contract``
+    The typed view of params.yaml, the schemas of what passes between stages.
+``running``, ``scheduling``
+    The life of a stage under DVC: start, progress, errors, atomic output; work in shards, on this
+    process or on a cluster.
+``compute``
+    Where torch runs and in which numbers; numbers that are the same on every machine.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``checks``

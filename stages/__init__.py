@@ -3,6 +3,6 @@
 A stage reads its inputs, calls the library and publishes its outputs, in the folder of a study.
 """
 
-from pipeline_lib.warm import run_warm
+from pipeline_lib.running.warm import run_warm
 
 run_warm(__name__)

@@ -7,9 +7,9 @@ import click
 from pipeline_lib.checks.study import check_before_work
 from pipeline_lib.contract.tables import check_captions_have_images, write_captions, write_images
 from pipeline_lib.corpora.readers import READERS
-from pipeline_lib.edge import EdgeCommand
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 

@@ -10,15 +10,15 @@ from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.scored_pairs import read_scored_pairs
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.embedding import embed_evaluated, scored_sentences
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.reports import reports
 from pipeline_lib.evaluation.retrieval.hits import image_hits
 from pipeline_lib.evaluation.retrieval.queries import query_table
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.publishing import publish
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.training.examples import join_features
 
 

@@ -8,13 +8,13 @@ import click
 from pipeline_lib.contract.reports import read_report, write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.reranking.nbest import SPLITS, write_nbest
 from pipeline_lib.models.translator import Translator, searching
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.scheduling.each import open_workers
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import protected_images, without_images
 from pipeline_lib.synthesis.validation import measure, nbest_lists
 from pipeline_lib.text.tokenizers import build_tokenizer

@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from pipeline_lib.contract.tables import read_images
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.images.extraction import extract
-from pipeline_lib.publishing import keep_until_recorded, resume_folder
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import keep_until_recorded, resume_folder
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

@@ -6,17 +6,22 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from pipeline_lib.compute.device import best_device
+from pipeline_lib.compute.forks import cores, on_all_cores
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.lexicons import read_lexicon
 from pipeline_lib.contract.reports import read_rows
 from pipeline_lib.contract.tables import read_pairs
-from pipeline_lib.device import best_device
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.forks import cores, on_all_cores
-from pipeline_lib.publishing import keep_until_recorded, publish, resume_folders, tree_sha256
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import (
+    keep_until_recorded,
+    publish,
+    resume_folders,
+    tree_sha256,
+)
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.growth import Growing, of_recipe, runs
 from pipeline_lib.training.material import Material
 

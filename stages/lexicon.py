@@ -6,9 +6,9 @@ import click
 
 from pipeline_lib.contract.lexicons import write_lexicon
 from pipeline_lib.contract.tables import read_pairs
-from pipeline_lib.edge import EdgeCommand
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.lexicons import load_lexicon
 from pipeline_lib.text.training_text import training_words
 

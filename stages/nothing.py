@@ -9,8 +9,8 @@ from pipeline_lib.contract.features import empty_features, write_features
 from pipeline_lib.contract.lexicons import empty_lexicon, write_lexicon
 from pipeline_lib.contract.tables import IMAGES, empty_pairs, write_images, write_pairs
 from pipeline_lib.contract.word_vectors import empty_word_vectors, write_word_vectors
-from pipeline_lib.edge import EdgeCommand
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

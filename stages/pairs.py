@@ -7,9 +7,9 @@ import pandas as pd
 
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs, write_pairs
 from pipeline_lib.corpora.selection import select
-from pipeline_lib.edge import EdgeCommand
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

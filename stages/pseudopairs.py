@@ -8,10 +8,10 @@ import pandas as pd
 from pipeline_lib.contract.facts import read_facts
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import pairs_of_seed, read_pairs, write_pairs
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.pseudopair_analysis import (
     agreement,
     known_truth,

@@ -6,14 +6,14 @@ from pathlib import Path
 import click
 
 from pipeline_lib.contract.reports import DECIMALS, rounded_p
-from pipeline_lib.edge import EdgeCommand
-from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.page.gallery import galleries
 from pipeline_lib.reporting.page.page import report_page
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.summary import headline
 from pipeline_lib.reporting.table import FILES
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
+from pipeline_lib.settings.loading import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

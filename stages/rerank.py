@@ -9,16 +9,16 @@ import pandas as pd
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_pairs
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.machine_translation.meteor import check_meteor
 from pipeline_lib.evaluation.reranking.lists import check_lists, read_lists
 from pipeline_lib.evaluation.reranking.nbest import SPLITS
 from pipeline_lib.evaluation.reranking.report import Lists, rerank
 from pipeline_lib.evaluation.reranking.similarities import list_similarities, with_own_features
 from pipeline_lib.models.joint_space import JointSpace
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

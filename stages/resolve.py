@@ -8,12 +8,13 @@ import click
 from ruamel.yaml import YAML
 
 from pipeline_lib.checks.study import check_before_work
-from pipeline_lib.edge import EdgeCommand
-from pipeline_lib.fingerprints import stage_code
 from pipeline_lib.models.preprocessing import preprocessing_of
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.fingerprints import stage_code
+from pipeline_lib.running.publishing import publish
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import PARAMS, Settings, load_settings, modules_of
+from pipeline_lib.settings.study import PARAMS, Settings, modules_of
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

@@ -11,12 +11,18 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import TRAIN, images_outside, read_images, read_pairs
 from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.fingerprints import is_resolved
 from pipeline_lib.models.preprocessing import preprocessing_of
-from pipeline_lib.publishing import keep_until_recorded, publish, resume_folders, tree_sha256
-from pipeline_lib.settings.study import Settings, load_settings
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.fingerprints import is_resolved
+from pipeline_lib.running.publishing import (
+    keep_until_recorded,
+    publish,
+    resume_folders,
+    tree_sha256,
+)
+from pipeline_lib.settings.loading import load_settings
+from pipeline_lib.settings.study import Settings
 from pipeline_lib.synthesis.leaks import training_leaks
 from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.launch import in_ranks
@@ -35,7 +41,7 @@ from pipeline_lib.training.seeds import (
 
 @click.command(cls=EdgeCommand, help=__doc__)
 @click.argument("name")
-@click.option("--ahead", is_flag=True, hidden=True, help="Train only, as pipeline_lib.ahead asks.")
+@click.option("--ahead", is_flag=True, hidden=True, help="Train only, as running/ahead.py asks.")
 def main(name: str, ahead: bool) -> None:
     """Write data/models/NAME, data/training/NAME; metrics/reports/recipes/NAME: the last two."""
     settings = load_settings()

@@ -11,11 +11,11 @@ import torch
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images, read_pairs
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.models.translator import Translator
-from pipeline_lib.publishing import file_sha256, keep_until_recorded, publish, resume_folder
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import file_sha256, keep_until_recorded, publish, resume_folder
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.leaks import (
     check_training_pairs,
     images_seen,

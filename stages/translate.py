@@ -7,10 +7,10 @@ import pandas as pd
 
 from pipeline_lib.contract.tables import read_captions, read_images, write_captions, write_images
 from pipeline_lib.contract.translations import write_translations
-from pipeline_lib.edge import EdgeCommand
-from pipeline_lib.publishing import keep_until_recorded, resume_folder
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import keep_until_recorded, resume_folder
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.synthesis.engines import build_engine
 from pipeline_lib.synthesis.leaks import check_images_seen
 from pipeline_lib.synthesis.translate import (

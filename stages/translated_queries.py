@@ -8,15 +8,15 @@ from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.queries import write_queries
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import read_captions, read_images
-from pipeline_lib.edge import EdgeCommand
 from pipeline_lib.evaluation.embedding import embed_evaluated
 from pipeline_lib.evaluation.retrieval.pools import rank_pools
 from pipeline_lib.evaluation.retrieval.queries import query_table
 from pipeline_lib.evaluation.retrieval.recalls import summarise
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

@@ -8,9 +8,9 @@ import pandas as pd
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.contract.word_vectors import WordVectors, check_unseen, write_word_vectors
-from pipeline_lib.edge import EdgeCommand
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.training_text import (
     training_captions,

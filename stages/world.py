@@ -5,10 +5,10 @@ from pathlib import Path
 import click
 
 from pipeline_lib.corpora.world.generate import generate
-from pipeline_lib.edge import EdgeCommand
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.publishing import publish
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import choose
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(cls=EdgeCommand, help=__doc__)

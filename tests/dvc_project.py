@@ -19,7 +19,7 @@ def project_of_stages(folder: Path, graph: str, **stages: str):
     """
     Repo.init(no_scm=True).close()
     (folder / "stages").mkdir()
-    bare = "import pipeline_lib.warm\n\npipeline_lib.warm.LIBRARIES = ()\n"
+    bare = "import pipeline_lib.running.warm\n\npipeline_lib.running.warm.LIBRARIES = ()\n"
     text = (ROOT / "stages/__init__.py").read_text()
     (folder / "stages/__init__.py").write_text(bare + text)
     for name, module in stages.items():

@@ -6,22 +6,7 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [
-    {
-        "settings",
-        "contract",
-        "publishing",
-        "edge",
-        "device",
-        "products",
-        "arithmetic",
-        "exact",
-        "forks",
-        "fingerprints",
-        "progress",
-        "ahead",
-        "warm",
-        "scheduling",
-    },
+    {"settings", "contract", "running", "scheduling", "compute"},
     {"corpora", "images", "text"},
     {"checks"},
     {"models"},

@@ -7,7 +7,7 @@ from study import ROOT
 from torch import nn
 
 from benchmarks import ablations
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 
 def test_every_key_is_one_of_the_recipe_and_is_changed(monkeypatch):

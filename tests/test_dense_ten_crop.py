@@ -6,7 +6,7 @@ from graph import ROOT
 from benchmarks import dense_ten_crop
 from benchmarks.photos import draw_photos
 from pipeline_lib.checks.study import check_study
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 
 def test_two_recipes_on_each_kind_of_features_and_their_comparison(tmp_path, monkeypatch):

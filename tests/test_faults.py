@@ -8,7 +8,7 @@ from graph import ROOT, read_yaml
 
 from benchmarks.evidence import Evidence, bars_in, stages_in
 from benchmarks.faults import RECOVERY, Tally, intervals, small_world, table
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 BAR = "{}:  50%|#####     | {}/40 [00:01<00:01, 9.9update/s, best 3.0]"
 

@@ -6,7 +6,7 @@ import tiny
 import torch
 from tiny_models import Killed, killed_at, no_scores, prepare
 
-from pipeline_lib.device import best_device
+from pipeline_lib.compute.device import best_device
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.synthesis.matching import RETRIEVALS
 from pipeline_lib.synthesis.neighbours import nearest, nearest_both_ways

@@ -101,7 +101,7 @@ def test_float64_vectors_are_ranked_as_float32_ones(inputs, here):
 
 RATES = """
 import tiny
-from pipeline_lib.arithmetic import power
+from pipeline_lib.compute.arithmetic.functions import power
 from pipeline_lib.training.optimization import SCHEDULES
 from pipeline_lib.training.translation import warmup_factor
 

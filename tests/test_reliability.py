@@ -20,11 +20,11 @@ from benchmarks import bad_cases
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import raise_problems, warn
-from pipeline_lib.edge import MISTAKE, explained
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.running.edge import MISTAKE, explained
 from pipeline_lib.search.index import default_index
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.messages import lines_of
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training.checkpoints import load_checkpoint
 from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.fitting import fit

@@ -6,7 +6,7 @@ from tiny_study import NAME, make
 from benchmarks import time_to_score
 from benchmarks.time_to_score import of_languages, rounds_of, sums, updates_anew, updates_until
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 CURVE = pd.DataFrame(
     {"seed": [1, 1, 1, 2, 2, 2], "update": [10, 20, 30] * 2, "sum": [1.0, 3.0, 2.0, 2.0, 2.5, 4.0]}

@@ -6,7 +6,7 @@ import torch
 from PIL import Image
 
 from pipeline_lib.images.encoding import PhotoEncoder
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "white": (250,) * 3}
 GERMAN = {"red": "rot", "green": "grün", "blue": "blau", "white": "weiß"}

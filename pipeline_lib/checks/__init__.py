@@ -1,1 +1,12 @@
-"""What can be known of a study before its work: parameters against tables, folders and memory."""
+"""What can be known of a study before its work: parameters against tables, folders and memory.
+
+``study``
+    The whole check: what would fail, what is not there, what may be meant.
+``data``, ``shown``, ``known``
+    What raw data sets hold, which photos stand behind what is learnt, and all that is known.
+``sources``, ``selections``, ``translated``, ``recipes``, ``features``, ``leaks``, ``growth``,
+``memory``, ``suspicious``
+    What is wrong, or may be, with each of them.
+``files``, ``photos``
+    Files that are not there, or that no stage could read.
+"""

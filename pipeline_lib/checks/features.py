@@ -1,20 +1,20 @@
 """Features that a model reads as one kind are of one kind, though two extractors make them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline_lib.checks.known import Known
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.images import Extractor
-from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
-from pipeline_lib.settings.study import Settings
 
 
-def mixed_features(settings: Settings, recipes: Mapping[str, Recipe]) -> Iterator[str]:
+def mixed_features(known: Known) -> Iterator[str]:
     """Yield where a model would read features of two extractors that cannot be compared.
 
     Their sizes may be equal, so that nothing but worse figures would show it.
     """
+    settings, recipes = known.settings, known.recipes
     asked = {}
     for name, recipe in recipes.items():
         where = f"recipes.{name}"

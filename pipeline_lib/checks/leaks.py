@@ -3,11 +3,9 @@
 from collections.abc import Iterator, Mapping
 from itertools import permutations
 
-from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import (
     Photos,
-    photos_of_rows,
-    photos_shown,
     source_of,
     translator_photos,
     translators_of,
@@ -18,24 +16,21 @@ from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
 
 
-def leaks(
-    settings: Settings, recipes: Mapping[str, Recipe], data: Mapping[str, Data]
-) -> Iterator[str]:
+def leaks(known: Known) -> Iterator[str]:
     """Yield which photos a recipe is tested on that it, or a model that it builds upon, learns.
 
     Data sets share photos: what trains by one split may have seen photos that another tests on.
     Weights may be chosen by photos that are validated on, and by none that are tested on.
     """
-    rows = photos_of_rows(settings, data)
-    shown = photos_shown(settings, rows)
-    taught = {name: translator_photos(settings, data, name) for name in settings.translators}
+    settings, recipes = known.settings, known.recipes
+    taught = {name: translator_photos(settings, known.data, name) for name in settings.translators}
     for name, recipe in recipes.items():
-        own = data.get(recipe.dataset)
+        own = known.data.get(recipe.dataset)
         forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)} if own else {}
-        for teacher, said in builds_upon(settings, recipes, name).items() if own else ():
+        for teacher, said in builds_upon(known, name).items() if own else ():
             for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
                 where, dataset = f"recipes.{name}: {said} {pairs}", recipe.dataset
-                found = {split: shown[pairs][split] for split in splits}
+                found = {split: known.shown[pairs][split] for split in splits}
                 if shared := _shared(found, forbidden):
                     yield (
                         f"{where}, which shows {len(shared)} photos (first: {min(shared)}) that "
@@ -43,7 +38,7 @@ def leaks(
                         f"{pairs}, or pairs of its own split"
                     )
                 yield from _of_translators(settings, where, pairs, dataset, taught, forbidden)
-        yield from _in_two_splits(settings, name, recipe, rows, forbidden.get(TRAIN, set()))
+        yield from _in_two_splits(known, name, forbidden.get(TRAIN, set()))
 
 
 def _of_translators(
@@ -80,20 +75,16 @@ def _shared(found: Photos, forbidden: Photos) -> set[str]:
     return set().union(*(ids & forbidden[split] for split, ids in found.items()))
 
 
-def _in_two_splits(
-    settings: Settings, name: str, recipe: Recipe, rows: Mapping[str, Photos], named: set[str]
-) -> Iterator[str]:
+def _in_two_splits(known: Known, name: str, named: set[str]) -> Iterator[str]:
     """Yield which photos one set of a recipe trains on and another validates on.
 
     Args:
-        settings: Of the study.
+        known: Of the study.
         name: Of the recipe.
-        recipe: The recipe.
-        rows: Photos of each pair set's rows.
         named: Photos whose training is named already.
     """
-    for learnt, validated in permutations(settings.pair_sets(recipe.pairs), 2):
-        shared = rows[learnt][TRAIN] & rows[validated][VAL] - named
+    for learnt, validated in permutations(known.settings.pair_sets(known.recipes[name].pairs), 2):
+        shared = known.rows[learnt][TRAIN] & known.rows[validated][VAL] - named
         if shared:
             yield (
                 f"recipes.{name}.pairs: {learnt} trains on {len(shared)} photos (first: "
@@ -102,8 +93,9 @@ def _in_two_splits(
             )
 
 
-def builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -> dict[str, str]:
+def builds_upon(known: Known, name: str) -> dict[str, str]:
     """Return the recipe, and those whose models it learns by, with a clause that says how."""
+    settings, recipes = known.settings, known.recipes
     found, waiting = {name: "it learns from"}, [name]
     while waiting:
         recipe = recipes[waiting.pop()]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from pipeline_lib.checks.known import Known
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.images import Extractor
 from pipeline_lib.settings.recipes import Recipe
@@ -17,6 +18,20 @@ BATCHES = 3
 """Of photos that an extractor holds at once."""
 
 _GATES = {"gru": 3, "lstm": 4}
+
+
+def memory_problems(known: Known) -> Iterator[str]:
+    """Yield what cannot fit, by the sizes that a study gives it."""
+    for name, recipe in known.recipes.items():
+        captions = known.training_captions(recipe)
+        needed = recipe_bytes(recipe, recipe.batch_size if captions is None else captions)
+        yield from _too_large(f"recipes.{name}", needed, "sizes of layers and batch_size")
+    for name, translator in known.settings.translators.items():
+        needed = translator_bytes(translator)
+        yield from _too_large(f"translators.{name}", needed, "sizes of layers")
+    for name, extractor in known.settings.extractors.items():
+        needed = extractor_bytes(extractor)
+        yield from _too_large(f"extractors.{name}", needed, "batch_size, crop and resize")
 
 
 def weights(recipe: Recipe) -> int:
@@ -76,7 +91,7 @@ def machine_bytes() -> int:
     return min(own, int(text)) if text.isdigit() else own
 
 
-def too_large(where: str, needed: int, keys: str) -> Iterator[str]:
+def _too_large(where: str, needed: int, keys: str) -> Iterator[str]:
     """Yield a sentence if something needs more memory than there is."""
     there = machine_bytes()
     if needed > there:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pipeline_lib.contract.problems import named
 from pipeline_lib.contract.tables import TRAIN, VAL
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 
 _USES = {TRAIN: ("training", "it learnt"), VAL: ("validation", "chose its weights")}
 """How photos of a split are called, and what becomes of them."""

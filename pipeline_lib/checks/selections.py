@@ -1,21 +1,21 @@
 """What pair sets leave over, and how many captions a teacher chooses among."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from pipeline_lib.checks.data import Data, Kind
+from pipeline_lib.checks.data import Kind
+from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import source_of
 from pipeline_lib.contract.tables import TRAIN
 from pipeline_lib.settings.pseudopairs import Pseudopairs, Side
-from pipeline_lib.settings.study import Settings
 
 
-def nothing_left(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+def nothing_left(known: Known) -> Iterator[str]:
     """Yield the kinds of captions of a pair set of which ``exclude_images`` leaves none."""
-    for name, chosen in settings.pairs.items():
-        own = data.get(chosen.dataset)
+    for name, chosen in known.settings.pairs.items():
+        own = known.data.get(chosen.dataset)
         asked = [(lang, kind) for lang, kinds in chosen.captions.items() for kind in kinds]
         for language, kind in asked if own else ():
-            if _is_emptied(settings, data, name, (TRAIN, language, kind)):
+            if _is_emptied(known, name, (TRAIN, language, kind)):
                 yield (
                     f"pairs.{name}.exclude_images: {chosen.exclude_images} leaves none of the "
                     f"captions {language}/{kind} of {chosen.dataset} in the split {TRAIN}. Name "
@@ -23,13 +23,13 @@ def nothing_left(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
                 )
 
 
-def lender_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+def lender_problems(known: Known) -> Iterator[str]:
     """Yield which pseudopairs ask for more neighbours than there are captions."""
-    for name, chosen in settings.pseudopairs.items():
+    for name, chosen in known.settings.pseudopairs.items():
         wanted = getattr(chosen.retrieval, "neighbours", 0)
         for key in _searched(chosen):
             side = getattr(chosen, key)
-            there = _most_captions(settings, data, side)
+            there = _most_captions(known, side)
             if there is not None and wanted > there:
                 yield (
                     f"pseudopairs.{name}.retrieval.neighbours: expected at most {there:,}, as many "
@@ -43,21 +43,21 @@ def _searched(chosen: Pseudopairs) -> tuple[str, ...]:
     return ("images_of", "captions_of") if both else ("captions_of",)
 
 
-def _is_emptied(settings: Settings, data: Mapping[str, Data], pairs: str, kind: Kind) -> bool:
-    chosen = settings.pairs[pairs]
-    own, excluded = data[chosen.dataset], data.get(chosen.exclude_images)
+def _is_emptied(known: Known, pairs: str, kind: Kind) -> bool:
+    chosen = known.settings.pairs[pairs]
+    own, excluded = known.data[chosen.dataset], known.data.get(chosen.exclude_images)
     if excluded is None or kind not in own.captions:
         return False
-    if source_of(settings, chosen.dataset) == chosen.exclude_images:
+    if source_of(known.settings, chosen.dataset) == chosen.exclude_images:
         return True
     # Of photos that a stage draws, no other data set has any.
     return own.images is not None and own.captioned[kind] <= excluded.outside()
 
 
-def _most_captions(settings: Settings, data: Mapping[str, Data], side: Side) -> int | None:
+def _most_captions(known: Known, side: Side) -> int | None:
     """Return how many training captions a side has at most; None if unknown."""
-    chosen = settings.pairs[side.pairs]
-    own = data.get(chosen.dataset)
+    chosen = known.settings.pairs[side.pairs]
+    own = known.data.get(chosen.dataset)
     if own is None:
         return None
     kinds = [(TRAIN, side.language, kind) for kind in chosen.captions[side.language]]

@@ -1,25 +1,19 @@
 """What translators learn from, what they translate, and what is ranked anew of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
-from pipeline_lib.checks.shown import (
-    Photos,
-    photos_of_rows,
-    photos_shown,
-    translator_photos,
-)
+from pipeline_lib.checks.shown import Photos, translator_photos
 from pipeline_lib.contract.tables import TRAIN, VAL
-from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.rerankings import Reranking
-from pipeline_lib.settings.study import Settings
 
 
-def translator_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+def translator_problems(known: Known) -> Iterator[str]:
     """Yield which translators have nothing to learn from, or to be validated on."""
-    for name, chosen in settings.translators.items():
-        for split, photos in (translator_photos(settings, data, name) or {}).items():
+    for name, chosen in known.settings.translators.items():
+        learnt = translator_photos(known.settings, known.data, name) or {}
+        for split, photos in learnt.items():
             if not photos:
                 yield (
                     f"translators.{name}: expected parallel text of {chosen.dataset} in the split "
@@ -29,10 +23,10 @@ def translator_problems(settings: Settings, data: Mapping[str, Data]) -> Iterato
                 )
 
 
-def translation_problems(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+def translation_problems(known: Known) -> Iterator[str]:
     """Yield which translations have no captions to translate, or would add to others."""
-    for name, chosen in settings.translations.items():
-        own = data.get(chosen.dataset)
+    for name, chosen in known.settings.translations.items():
+        own = known.data.get(chosen.dataset)
         if own is None:
             continue
         kinds = {(language, kind) for _, language, kind in own.captions}
@@ -49,16 +43,13 @@ def translation_problems(settings: Settings, data: Mapping[str, Data]) -> Iterat
                 f"{chosen.target_language} yet, {chosen.dataset} has some. Translate a data set "
                 "that has none"
             )
-        yield from _learnt(settings, data, name)
+        yield from _learnt(known, name)
 
 
-def reranking_problems(
-    settings: Settings, recipes: Mapping[str, Recipe], data: Mapping[str, Data]
-) -> Iterator[str]:
+def reranking_problems(known: Known) -> Iterator[str]:
     """Yield which re-rankings lack lists, or rank those of photos that their model has learnt."""
-    shown = photos_shown(settings, photos_of_rows(settings, data)) if settings.rerankings else {}
-    for name, chosen in settings.rerankings.items():
-        own = data.get(chosen.dataset)
+    for name, chosen in known.settings.rerankings.items():
+        own = known.data.get(chosen.dataset)
         text = own.parallel.get(chosen.translator) if own else None
         if text and not {VAL, "test"} <= text.keys():
             yield (
@@ -67,46 +58,35 @@ def reranking_problems(
                 "translator of a data set that has both"
             )
         elif text:
-            ranked = _ranked_photos(settings, data, chosen, text)
-            yield from _ranked_photos_learnt(settings, recipes, name, ranked, shown)
+            yield from _ranked_photos_learnt(known, name, _ranked_photos(known, chosen, text))
 
 
-def _ranked_photos(
-    settings: Settings, data: Mapping[str, Data], chosen: Reranking, text: Photos
-) -> Photos:
+def _ranked_photos(known: Known, chosen: Reranking, text: Photos) -> Photos:
     """Return the photos whose translations are ranked, of those of the translated sentences."""
     ranked = {split: text[split] for split in (VAL, "test")}
     if "image" not in chosen.similarities:
         return ranked
     # Of a photo without features no sentence is taken.
-    pictured = data.get(settings.extractors[chosen.features].dataset)
-    known = pictured and pictured.images is not None
-    there = set(pictured.images["image_id"]) if known else set()
+    pictured = known.data.get(known.settings.extractors[chosen.features].dataset)
+    listed = pictured and pictured.images is not None
+    there = set(pictured.images["image_id"]) if listed else set()
     return {split: ids & there for split, ids in ranked.items()}
 
 
-def _ranked_photos_learnt(
-    settings: Settings,
-    recipes: Mapping[str, Recipe],
-    name: str,
-    ranked: Photos,
-    shown: Mapping[str, Photos],
-) -> Iterator[str]:
+def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[str]:
     """Yield which photos are ranked by a recipe that has learnt them, or builds upon one that has.
 
     Args:
-        settings: Of the study.
-        recipes: All of its recipes.
+        known: Of the study.
         name: Of the re-ranking.
         ranked: Photos whose translations it ranks.
-        shown: Photos of each pair set.
     """
-    recipe = settings.rerankings[name].recipe
-    for teacher, said in builds_upon(settings, recipes, recipe).items():
+    recipe = known.settings.rerankings[name].recipe
+    for teacher, said in builds_upon(known, recipe).items():
         seen: Photos = {TRAIN: set(), VAL: set()}
-        for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
+        for pairs, splits in learnt_pair_sets(known.settings, known.recipes[teacher]):
             for split in splits:
-                seen[split] |= shown[pairs][split]
+                seen[split] |= known.shown[pairs][split]
         # Weights are tuned on the split val, where a model may have been validated, too.
         shared = ranked[VAL] & seen[TRAIN] | ranked["test"] & (seen[TRAIN] | seen[VAL])
         if shared:
@@ -117,13 +97,14 @@ def _ranked_photos_learnt(
             )
 
 
-def _learnt(settings: Settings, data: Mapping[str, Data], name: str) -> Iterator[str]:
+def _learnt(known: Known, name: str) -> Iterator[str]:
     """Yield which photos of a translation its translator learnt that are evaluated on."""
+    settings = known.settings
     dataset = settings.translations[name].dataset
     translator = settings.translator_of(settings.translations[name])
-    found = translator_photos(settings, data, translator) if translator else None
+    found = translator_photos(settings, known.data, translator) if translator else None
     if found:
-        own = data[dataset]
+        own = known.data[dataset]
         shared = found[TRAIN] & own.outside(TRAIN) | found[VAL] & own.outside(TRAIN, VAL)
         if shared:
             yield (

@@ -5,8 +5,9 @@ import click
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.contract.problems import raise_problems, warn
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.messages import lines_of
-from pipeline_lib.settings.study import PARAMS, load_settings
+from pipeline_lib.settings.study import PARAMS
 
 
 @click.command(epilog=example("polyview check", "nothing was found"))

@@ -1,6 +1,6 @@
 """What ``--help`` of each command ends with: an example, and what the exit codes mean."""
 
-from pipeline_lib.edge import FAULT, MISTAKE
+from pipeline_lib.running.edge import FAULT, MISTAKE
 
 
 def example(line: str, done: str = "done") -> str:

@@ -7,7 +7,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FOLDER
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 FORMS = ("sentence-transformers", "onnx")
 

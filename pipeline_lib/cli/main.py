@@ -11,7 +11,7 @@ from pipeline_lib.cli.new import new
 from pipeline_lib.cli.recipe import recipe
 from pipeline_lib.cli.search import search
 from pipeline_lib.cli.serve import serve
-from pipeline_lib.edge import EdgeGroup
+from pipeline_lib.running.edge import EdgeGroup
 
 
 @click.group(cls=EdgeGroup)

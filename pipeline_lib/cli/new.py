@@ -13,10 +13,11 @@ from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_para
 from pipeline_lib.contract.problems import said_before, warn
 from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES
-from pipeline_lib.publishing import flush, own_folder
+from pipeline_lib.running.publishing import flush, own_folder
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.strict import NONE, RANDOM, SettingsError
-from pipeline_lib.settings.study import PARAMS, load_settings
+from pipeline_lib.settings.study import PARAMS
 
 CONFIG = """[core]
     analytics = false

@@ -3,8 +3,8 @@
 import click
 
 from pipeline_lib.cli.example import example
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.printed import recipe_lines
-from pipeline_lib.settings.study import load_settings
 
 
 @click.command(epilog=example("polyview recipe mule", "printed"))

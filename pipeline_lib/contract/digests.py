@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 
 SUMS = "SHA256SUMS"
 """Digests of the other files of a folder."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 Fact = tuple[str, str, str]
 

@@ -21,7 +21,7 @@ from pipeline_lib.contract.hdf5 import (
     writing_hdf5,
 )
 from pipeline_lib.contract.problems import duplicate_rows, faulty, raise_problems
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 FEATURES_VERSION = 1
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline_lib.contract.digests import NO_DIGEST, REMEDY, reading_sealed, seal
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.publishing import file_sha256, publish
+from pipeline_lib.running.publishing import file_sha256, publish
 
 FRONT = "all.h5"
 """File of a folder of shards that shows their rows one after the other, and holds none."""

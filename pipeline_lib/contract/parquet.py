@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from pipeline_lib.contract.digests import NO_DIGEST, reading_sealed, seal
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 
 def write_table(

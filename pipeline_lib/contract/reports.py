@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.contract.digests import reading
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 DECIMALS = 4
 

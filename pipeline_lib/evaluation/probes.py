@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pipeline_lib.compute.exact import dot_products
 from pipeline_lib.evaluation.retrieval.recalls import direction_scores, recall_bounds
-from pipeline_lib.exact import dot_products
 
 _CHUNK = 1024
 """Queries that are scored against all candidates at a time."""

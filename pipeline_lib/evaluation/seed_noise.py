@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline_lib.compute.exact import ordered_sum, summable
 from pipeline_lib.evaluation.significance import (
     as_extreme,
     bootstrap_interval,
     bootstrap_totals,
     sign_flipped_totals,
 )
-from pipeline_lib.exact import ordered_sum, summable
 
 _GRID = 2.0**30
 """Draws are rounded to multiples of 1 / _GRID: a logarithm's last bit may differ by machine."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.exact import summable
+from pipeline_lib.compute.exact import summable
 
 Score = Callable[[np.ndarray], np.ndarray]
 """Scores of summed statistics: ``[draws, statistics] -> [draws]``."""

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from pipeline_lib.compute.exact import lengths
 from pipeline_lib.contract.lexicons import leaked, tested_pairs
 from pipeline_lib.evaluation.evaluated import Evaluated
 from pipeline_lib.evaluation.probes import hubness, rarest_word_counts, recalls_by_bin
@@ -25,7 +26,6 @@ from pipeline_lib.evaluation.similarity.sts import cosines, overlapping, sts_sco
 from pipeline_lib.evaluation.vectors import Embeddings
 from pipeline_lib.evaluation.words.ranks import gold_pairs
 from pipeline_lib.evaluation.words.translation import translation_precision
-from pipeline_lib.exact import lengths
 
 Report = dict[str, object]
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from pipeline_lib.checks.data import world_of
 from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
 from pipeline_lib.checks.shown import source_of, translations_of
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import SettingsError
-from pipeline_lib.settings.study import PARAMS, Settings, load_settings
+from pipeline_lib.settings.study import PARAMS, Settings
 from pipeline_lib.settings.text import VectorFiles
 
 

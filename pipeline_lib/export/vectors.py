@@ -15,7 +15,7 @@ from tqdm import tqdm
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.models.embedder import Embedder, WordlessError
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.search.index import NO_PHOTO, photo_paths
 from pipeline_lib.search.names import listed, printable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline_lib.forks import cores
+from pipeline_lib.compute.forks import cores
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 
 _DIGEST_BYTES = 32

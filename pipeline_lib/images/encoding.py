@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from pipeline_lib.forks import cores
+from pipeline_lib.compute.forks import cores
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.extraction import encode_crops
 from pipeline_lib.images.networks import ExtractorSettings

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 import torch
 
+from pipeline_lib.compute.forks import cores
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import named, raise_problems
 from pipeline_lib.contract.tables import check_images
-from pipeline_lib.fingerprints import ROOT, fingerprints
-from pipeline_lib.forks import cores
 from pipeline_lib.images.backbones import BACKBONES, LAST
 from pipeline_lib.images.batches import FeatureStore, LoadedBatch, load_batch
 from pipeline_lib.images.decoding import decode
@@ -24,6 +23,7 @@ from pipeline_lib.images.networks import ExtractorSettings, feature_dim
 from pipeline_lib.images.runtimes import RUNTIMES, Runtime, load_runtime
 from pipeline_lib.images.transforms import TRANSFORMS, Transform, crop_problems
 from pipeline_lib.images.weights import WeightsFile, find_weights
+from pipeline_lib.running.fingerprints import ROOT, fingerprints
 from pipeline_lib.scheduling.cluster import open_pool
 from pipeline_lib.scheduling.shards import Pool, Shard, UnusableError, in_shards, run_shards
 

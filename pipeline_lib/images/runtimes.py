@@ -13,9 +13,9 @@ from types import ModuleType
 import numpy as np
 import torch
 
-from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import best_device, multiplies_bf16, one_core_each
-from pipeline_lib.forks import cores, on_all_cores
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import best_device, multiplies_bf16, one_core_each
+from pipeline_lib.compute.forks import cores, on_all_cores
 from pipeline_lib.images.networks import ExtractorSettings, ImageEncoder, load_network
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import WeightsFile

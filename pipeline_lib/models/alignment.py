@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from pipeline_lib.arithmetic import polar_factor
+from pipeline_lib.compute.arithmetic.matrices import polar_factor
 
 _CHUNK = 1024
 """Words whose neighbours are searched at a time."""

@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from pipeline_lib.device import summing_type
+from pipeline_lib.compute.device import summing_type
 from pipeline_lib.text.vocabulary import END, PAD, START, UNK
 
 NEVER = float("-inf")

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pipeline_lib.arithmetic import F64
+from pipeline_lib.compute.arithmetic.mode import F64
 from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, named, raise_problems
 from pipeline_lib.images.decoding import ImageError

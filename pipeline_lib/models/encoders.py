@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pipeline_lib.arithmetic import F64
+from pipeline_lib.compute.arithmetic.mode import F64
 from pipeline_lib.models.recurrent import SentenceLayer
 from pipeline_lib.settings.architecture import Architecture
 from pipeline_lib.text.vocabulary import Vocabulary

@@ -10,10 +10,10 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional as F
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import cores_for, weight_type
 from pipeline_lib.contract.digests import check_sums, reading, write_sums
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.device import cores_for, weight_type
 from pipeline_lib.models.encoders import IMAGE_HEADS, TEXT_ENCODERS
 from pipeline_lib.models.precise import PreciseModule
 from pipeline_lib.models.preprocessing import Preprocessing

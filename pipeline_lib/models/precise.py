@@ -5,7 +5,7 @@ from typing import Self
 import torch
 from torch import nn
 
-from pipeline_lib.device import best_device, precision_on
+from pipeline_lib.compute.device import best_device, precision_on
 from pipeline_lib.settings.strict import Precision
 
 

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional as F
 
-from pipeline_lib.device import TYPES, precision_on, summing_type
+from pipeline_lib.compute.device import TYPES, precision_on, summing_type
 from pipeline_lib.models.gru import GRUStates
 from pipeline_lib.models.lstm import LSTMStates
 from pipeline_lib.models.prefixes import PrefixTree

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from pipeline_lib.device import summing_type
+from pipeline_lib.compute.device import summing_type
 
 CHUNK = 256
 """Positions at a time."""

@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import TYPES, cores_for, weight_type
+from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.contract.digests import check_sums, reading, write_sums
-from pipeline_lib.device import TYPES, cores_for, weight_type
-from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.beam_search import beam_search
 from pipeline_lib.models.precise import PreciseModule
 from pipeline_lib.models.smoothed_loss import SmoothedCrossEntropy

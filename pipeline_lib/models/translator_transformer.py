@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from pipeline_lib.device import summing_type
+from pipeline_lib.compute.device import summing_type
 from pipeline_lib.models.dropout import Dropout
 from pipeline_lib.settings.synthesis import TransformerRecipe
 from pipeline_lib.text.vocabulary import PAD

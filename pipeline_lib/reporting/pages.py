@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pipeline_lib.contract.published import PUBLISHED, read_published
 from pipeline_lib.contract.reports import read_reports
-from pipeline_lib.publishing import publish
 from pipeline_lib.reporting.published import printed_table
 from pipeline_lib.reporting.study_tables import reranking_table, translator_table
 from pipeline_lib.reporting.table import markdown_table
+from pipeline_lib.running.publishing import publish
 
 ROOT_STUDY = "world"
 """The study whose folder is the project's root."""

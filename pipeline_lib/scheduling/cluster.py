@@ -25,8 +25,8 @@ from itertools import count
 from pathlib import Path
 from types import ModuleType
 
+from pipeline_lib.compute.forks import cores, use_cores
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.forks import cores, use_cores
 from pipeline_lib.scheduling.shards import (
     IN_FLIGHT,
     Finished,

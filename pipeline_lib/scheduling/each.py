@@ -12,10 +12,10 @@ from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
+from pipeline_lib.compute.device import best_device
+from pipeline_lib.compute.forks import cores
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.device import best_device
-from pipeline_lib.fingerprints import ROOT
-from pipeline_lib.forks import cores
+from pipeline_lib.running.fingerprints import ROOT
 from pipeline_lib.scheduling.cluster import LOCAL, asked_for, open_pool
 from pipeline_lib.scheduling.shards import InMemory, Pool, Shard, in_shards, run_shards
 

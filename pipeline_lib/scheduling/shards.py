@@ -23,7 +23,7 @@ from typing import Protocol
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 IN_FLIGHT = 2
 """Shards that a worker has: it reads the second while it computes the first."""

@@ -15,7 +15,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.publishing import file_sha256, publish
+from pipeline_lib.running.publishing import file_sha256, publish
 from pipeline_lib.search.index import model_digest
 from pipeline_lib.search.searcher import top
 

@@ -21,7 +21,7 @@ from pipeline_lib.contract.digests import SUMS
 from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.publishing import file_sha256, publish, tree_sha256
+from pipeline_lib.running.publishing import file_sha256, publish, tree_sha256
 from pipeline_lib.search.names import listed, printable
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")

@@ -24,7 +24,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_]*$")]
 Precision = Literal["bf16", "f32", "f64"]
 """``bf16``: matrix products of bfloat16 where the hardware has them, else ``f32``. ``f32``: single
-precision. ``f64``: the reference, whose results are the same on every CPU (arithmetic.py)."""
+precision. ``f64``: the reference, whose results are the same on every CPU (compute/arithmetic)."""
 
 LANGUAGE_CODE = "[a-z]{2,3}"
 Language = Annotated[str, Field(pattern=f"^{LANGUAGE_CODE}$")]

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import sentencepiece
 
+from pipeline_lib.compute.device import best_device
 from pipeline_lib.contract.digests import reading
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.corpora.files import clean, note_rows, read_table
-from pipeline_lib.device import best_device
 from pipeline_lib.models.translator import Hypothesis, Translator
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.synthesis import (
     CTranslate2Translation,
     FileTranslation,

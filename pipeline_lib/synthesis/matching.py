@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.exact import ordered_sum
+from pipeline_lib.compute.exact import ordered_sum
 from pipeline_lib.synthesis.neighbours import Neighbours, pair_scores
 from pipeline_lib.synthesis.rounding import Gridded
 from pipeline_lib.synthesis.spread_neighbours import nearest, nearest_both_ways

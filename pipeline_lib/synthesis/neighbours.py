@@ -1,6 +1,6 @@
 """Exact nearest neighbours between two large sets of vectors, streamed in tiles of scores.
 
-Scores are exact (pipeline_lib/exact.py), so that neighbours do not depend on the machine. Tiles
+Scores are exact (compute/exact.py), so that neighbours do not depend on the machine. Tiles
 are products in bfloat16, of which each query keeps its best candidates; these are scored again,
 exactly. What rounding can have done to a score is bounded (rounding.py), so that a neighbour
 outside the candidates is excluded by proof. A query whose candidates lie too close together for
@@ -18,9 +18,9 @@ from torch import Tensor
 from torch.nn import functional as F
 from tqdm import tqdm
 
+from pipeline_lib.compute.device import one_core_each
+from pipeline_lib.compute.products import fast_products
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.device import one_core_each
-from pipeline_lib.products import fast_products
 from pipeline_lib.synthesis.rounding import (
     Gridded,
     candidate_floor,

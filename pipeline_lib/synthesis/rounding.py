@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from pipeline_lib.arithmetic import root
-from pipeline_lib.device import multiplies_bf16, one_core_each
-from pipeline_lib.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
+from pipeline_lib.compute.arithmetic.functions import root
+from pipeline_lib.compute.device import multiplies_bf16, one_core_each
+from pipeline_lib.compute.exact import GRID_BITS, LENGTH_SCALE, ordered_sum
 
 _ROWS = 4096
 
@@ -16,7 +16,7 @@ _BLOCK = 128
 class Gridded:
     """Vectors that are rounded to their grids when they are looked at.
 
-    Products of two of them are exact in float64, in any order: see pipeline_lib/exact.py, whose
+    Products of two of them are exact in float64, in any order: see compute/exact.py, whose
     ``on_grid`` does the same to arrays.
     """
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from pipeline_lib.device import best_device
+from pipeline_lib.compute.device import best_device
 from pipeline_lib.scheduling.each import open_workers, workers_bring_more
 from pipeline_lib.synthesis import neighbours
 from pipeline_lib.synthesis.neighbours import Neighbours

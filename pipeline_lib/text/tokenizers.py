@@ -11,8 +11,8 @@ from itertools import chain
 
 import pandas as pd
 
+from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.contract.problems import raise_problems
-from pipeline_lib.forks import on_all_cores
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.languages import two_letters

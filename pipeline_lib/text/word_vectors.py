@@ -13,7 +13,7 @@ import numpy as np
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import ContractError, raise_problems
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles
 from pipeline_lib.text.common_kernel import import_on_common_kernel
 

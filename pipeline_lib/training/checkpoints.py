@@ -7,7 +7,7 @@ from zipfile import ZipFile
 import torch
 
 from pipeline_lib.contract.problems import lacks_memory
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 
 def save_checkpoint(path: Path, state: dict[str, object]) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from pipeline_lib.arithmetic import F64
+from pipeline_lib.compute.arithmetic.mode import F64
 from pipeline_lib.settings.strict import Precision, SettingsError
 
 VARIABLE = "POLYVIEW_TRAIN_CAPTIONS"

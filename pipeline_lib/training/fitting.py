@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import cores_for
 from pipeline_lib.contract.reports import HIGHER_IS_BETTER
-from pipeline_lib.device import cores_for
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner

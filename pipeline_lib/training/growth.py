@@ -16,7 +16,7 @@ import torch
 
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation, read_rows
 from pipeline_lib.corpora.selection import shuffled
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 
-from pipeline_lib.arithmetic import F64
+from pipeline_lib.compute.arithmetic.mode import F64
+from pipeline_lib.compute.device import best_device
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.device import best_device
 from pipeline_lib.settings.strict import Precision, SettingsError
 
 VARIABLE = "POLYVIEW_TRAIN_PROCESSES"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from torch import nn
 
-from pipeline_lib.device import weight_type
+from pipeline_lib.compute.device import weight_type
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import LOSSES
 from pipeline_lib.models.precise import PreciseModule

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from pipeline_lib.forks import keep_freed_memory
+from pipeline_lib.compute.forks import keep_freed_memory
 from pipeline_lib.training import ranks
 from pipeline_lib.training.checkpoints import load_checkpoint, save_checkpoint
 from pipeline_lib.training.optimization import tuned_parameters

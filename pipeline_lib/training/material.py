@@ -11,7 +11,7 @@ import torch
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.tables import pairs_of_seed
 from pipeline_lib.models.initialization import VectorsByLanguage
-from pipeline_lib.publishing import tree_sha256
+from pipeline_lib.running.publishing import tree_sha256
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.text.vocabulary import Vocabulary

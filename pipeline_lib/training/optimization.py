@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import torch
 from torch import Tensor, nn
 
-from pipeline_lib.arithmetic import cos, power
+from pipeline_lib.compute.arithmetic.functions import cos, power
 from pipeline_lib.settings.recipes import Recipe
 
 ADAM_BETAS = (0.9, 0.999)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import torch
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.initialization import (
     INITIALIZATIONS,

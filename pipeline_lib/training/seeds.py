@@ -1,9 +1,9 @@
 """The seeds of a recipe: each is a run of its own, trained once and kept while nothing changes.
 
 Small models train side by side: one keeps one core busy, not all of them; some train beside earlier
-stages (ahead.py). Where the environment asks for Ray, its workers train a seed each, in this
-folder, which they share. Where a model is trained by several ranks (ranks.py), the first decides
-what is trained, and publishes it; the others follow.
+stages (running/ahead.py). Where the environment asks for Ray, its workers train a seed each, in
+this folder, which they share. Where a model is trained by several ranks (ranks.py), the first
+decides what is trained, and publishes it; the others follow.
 """
 
 import json
@@ -17,14 +17,14 @@ from pathlib import Path
 import pandas as pd
 import torch
 
-from pipeline_lib.arithmetic import F64
+from pipeline_lib.compute.arithmetic.mode import F64
+from pipeline_lib.compute.device import SMALL, best_device
+from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.reports import read_report, read_rows
-from pipeline_lib.device import SMALL, best_device
-from pipeline_lib.forks import on_all_cores
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
-from pipeline_lib.publishing import publish, tree_sha256
+from pipeline_lib.running.publishing import publish, tree_sha256
 from pipeline_lib.scheduling.each import open_workers
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training import ranks

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.device import cores_for
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.device import cores_for
 from pipeline_lib.models.translator import Translator
 from pipeline_lib.training.loop import History, Pace, Progress, train
 from pipeline_lib.training.optimization import adam

@@ -27,7 +27,7 @@ from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.world.generate import generate
 from pipeline_lib.models.translator import NETWORKS
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.training.preparation import parameter_counts
 from stages.captions import main as captions
 from stages.resolve import main as resolve

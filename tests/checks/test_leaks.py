@@ -9,12 +9,13 @@ import pytest
 from graph import ROOT
 
 from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.leaks import leaks
 from pipeline_lib.checks.shown import translations_of
 from pipeline_lib.checks.translated import reranking_problems, translation_problems
 from pipeline_lib.corpora.selection import half_of
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.pseudopairs import Side
-from pipeline_lib.settings.study import load_settings
 
 KINDS = [("en", "caption"), ("de", "caption"), ("en", "translation"), ("de", "translation")]
 
@@ -59,8 +60,7 @@ def study(monkeypatch):
             for section, entries in sections.items()
         }
         study = settings.model_copy(update=changed)
-        recipes = {name: study.recipe(name) for name in study.recipes}
-        return {each.partition(":")[0]: each for each in leaks(study, recipes, known)}
+        return {each.partition(":")[0]: each for each in leaks(Known(study, known))}
 
     return found
 
@@ -182,11 +182,11 @@ def test_a_translator_of_a_data_set_learnt_none_of_its_photos(monkeypatch):
     monkeypatch.chdir(ROOT / "studies/flickr8k")
     settings = load_settings()
     known = {**KNOWN, "multi30k": data(train="acde", val="b", test="f", parallel=["en_de"])}
-    assert [*translation_problems(settings, known)] == []
+    assert [*translation_problems(Known(settings, known))] == []
     changes = {"exclude_images": "none", "exclude_pairs": "none"}
     seeing = settings.translators["en_de"].model_copy(update=changes)
     changed = settings.model_copy(update={"translators": settings.translators | {"en_de": seeing}})
-    assert [*translation_problems(changed, known)] == [
+    assert [*translation_problems(Known(changed, known))] == [
         "translations.flickr8k_machine.model: en_de learnt 2 photos (first: c) that flickr8k "
         "validates or tests on. Name it in exclude_images of en_de"
     ]
@@ -253,8 +253,7 @@ def reranked(known, **recipes):
     settings = load_settings()
     changed = {name: {**settings.recipes[name], **keys} for name, keys in recipes.items()}
     study = settings.model_copy(update={"recipes": settings.recipes | changed})
-    every = {name: study.recipe(name) for name in study.recipes}
-    found = (each for each in reranking_problems(study, every, known))
+    found = reranking_problems(Known(study, known))
     by_name = {each.partition(":")[0].split(".")[1]: each for each in found}
     return {name: by_name[name] for name in ("images", "sentences") if name in by_name}
 

@@ -25,7 +25,7 @@ from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.selection import select
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.tokenizers import tokenize_captions
 from pipeline_lib.text.training_text import training_captions

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from study import ROOT
 
 from pipeline_lib.cli.main import main
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 
 @pytest.mark.parametrize(("study", "count"), [(".", 4), ("studies/flickr8k", 5)])

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from near_ties import near_ties, whole_products
 
+from pipeline_lib.compute.exact import on_grid
 from pipeline_lib.evaluation.retrieval import ranking
 from pipeline_lib.evaluation.retrieval.ranking import bidirectional_ranks, ranks
 from pipeline_lib.evaluation.retrieval.scores import order_scores
-from pipeline_lib.exact import on_grid
 
 
 def brute_force(queries, candidates, query_group, candidate_group):

@@ -34,8 +34,8 @@ from pipeline_lib.evaluation.reports import reports
 from pipeline_lib.evaluation.retrieval import languages
 from pipeline_lib.evaluation.tasks import TASKS
 from pipeline_lib.evaluation.vectors import Embeddings
-from pipeline_lib.fingerprints import imported_closure
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.running.fingerprints import imported_closure
 from pipeline_lib.settings.evaluations import Evaluations
 from stages.evaluate import main as evaluate
 

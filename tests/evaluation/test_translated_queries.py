@@ -20,8 +20,8 @@ from pipeline_lib.contract.queries import read_queries
 from pipeline_lib.contract.tables import write_captions, write_images
 from pipeline_lib.evaluation.retrieval.recalls import retrieval_ranks, summarise
 from pipeline_lib.settings.evaluations import RetrievalEvaluation
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import SettingsError
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.settings.synthesis import Translation
 from pipeline_lib.settings.translated_queries import TranslatedQueries
 from stages import translated_queries as stage

@@ -27,7 +27,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 SENTENCES = {

@@ -28,7 +28,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.extraction import extract
 from pipeline_lib.images.networks import feature_dim
 from pipeline_lib.images.transforms import TRANSFORMS
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.images import Extractor
 
 DIM = 1280

@@ -30,7 +30,7 @@ from pipeline_lib.images.networks import ImageEncoder, load_encoder
 from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime, import_openvino
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights, read_state_dict
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 
 ROOT = Path(__file__).resolve().parents[2]
 RED, GREEN, BLUE, WHITE = (255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 255)

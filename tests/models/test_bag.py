@@ -4,7 +4,7 @@ import pytest
 import tiny
 import torch
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.models.joint_space import JointSpace
 
 IDS = torch.tensor([[4, 5, 6, 0], [5, 0, 0, 0], [7, 6, 6, 4]])

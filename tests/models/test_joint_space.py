@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from tiny import model
 from tiny_models import moved, named
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.joint_space import JointSpace
 

@@ -7,7 +7,7 @@ import torch
 from pydantic import ValidationError
 from tiny_models import double_loop
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.evaluation.retrieval.scores import SCORES
 from pipeline_lib.models import similarity
 from pipeline_lib.models.losses import (

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from pipeline_lib.device import best_device, precision_on
+from pipeline_lib.compute.device import best_device, precision_on
 from pipeline_lib.models.prefixes import PrefixTree
 from pipeline_lib.models.recurrent import LAYERS, SentenceLayer
 

@@ -20,8 +20,8 @@ from pipeline_lib.reporting.claims import (
 )
 from pipeline_lib.reporting.differences import ONE_SEED, Difference, Measured, differences
 from pipeline_lib.settings.claims import Claim
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import SettingsError
-from pipeline_lib.settings.study import load_settings
 from stages.report import main as report
 
 

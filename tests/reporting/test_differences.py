@@ -13,7 +13,7 @@ from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
 from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences, independent
 from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.intervals import over_seeds
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 EVALUATIONS = load_settings(ROOT / "params.yaml").evaluations
 PHOTOS = 600

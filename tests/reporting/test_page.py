@@ -41,7 +41,7 @@ from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
 from pipeline_lib.reporting.verdicts import asked_by_verdicts, evidence, verdicts
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from stages.report import main as report
 
 VOID = {"meta", "link", "img", "br", "input", "hr"}

@@ -3,7 +3,7 @@ import pytest
 from graph import ROOT
 
 from pipeline_lib.contract.published import COLUMNS, read_published
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 STUDIES = ("multi30k", "coco")
 REPRODUCED = {"multi30k": 30, "coco": 21}

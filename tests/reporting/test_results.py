@@ -31,7 +31,7 @@ from pipeline_lib.reporting.study_tables import reranking_table, translator_tabl
 from pipeline_lib.reporting.summary import headline, summary_table
 from pipeline_lib.reporting.table import markdown_table
 from pipeline_lib.settings.evaluations import Comparison
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 from stages.report import main as write_report
 
 EVALUATIONS = load_settings(ROOT / "params.yaml").evaluations

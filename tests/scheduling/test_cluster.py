@@ -17,7 +17,7 @@ import torch
 from clusters import two_nodes, use
 from PIL import Image
 
-from pipeline_lib import forks
+from pipeline_lib.compute import forks
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.batches import FeatureStore
 from pipeline_lib.images.extraction import ImageWorker, extract

@@ -9,12 +9,12 @@ import torch
 from clusters import two_nodes, use
 from tiny_translation import recipe, toy_pairs, toy_subwords
 
-from pipeline_lib import forks
+from pipeline_lib.compute import forks
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.evaluation.reranking.nbest import write_nbest
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.translator import Translator, searching
-from pipeline_lib.publishing import tree_sha256
+from pipeline_lib.running.publishing import tree_sha256
 from pipeline_lib.scheduling.each import open_workers, workers_bring_more
 from pipeline_lib.synthesis import neighbours, spread_neighbours
 from pipeline_lib.synthesis.validation import nbest_lists

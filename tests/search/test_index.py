@@ -18,7 +18,7 @@ from tiny_photos import COLOURS
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.search.index import (
     _add,
     default_index,

@@ -6,8 +6,8 @@ import pytest
 from graph import ROOT, read_yaml
 from ruamel.yaml import YAML
 
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import SettingsError
-from pipeline_lib.settings.study import load_settings
 
 WORLD = read_yaml(ROOT / "params.yaml")
 

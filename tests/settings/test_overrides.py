@@ -8,7 +8,7 @@ from dvc.utils.hydra import apply_overrides
 from ruamel.yaml import YAML
 from shown_parameters import add_shown_parameters
 
-from pipeline_lib.settings.study import load_settings
+from pipeline_lib.settings.loading import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_PAPERS = {"kadar2019.margin": 0.1, "kim2020.anchor_weight": 1e-6}

@@ -5,8 +5,8 @@ from graph import ROOT, read_yaml
 from refusals import refused
 from ruamel.yaml import YAML
 
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import SettingsError, choose
-from pipeline_lib.settings.study import load_settings
 
 STUDIES = [ROOT, *(path.parent for path in sorted(ROOT.glob("studies/*/params.yaml")))]
 WORLD, PAPERS = (read_yaml(ROOT / name) for name in ("params.yaml", "papers.yaml"))

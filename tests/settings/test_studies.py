@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from graph import ROOT
 
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.strict import NONE
-from pipeline_lib.settings.study import load_settings
 
 STUDIES = {study: ROOT / "studies" / study for study in ("flickr8k", "multi30k", "coco")}
 RECALLS = [f"{way}_r{k}" for way, k in product(("i2t", "t2i"), (1, 5, 10))]

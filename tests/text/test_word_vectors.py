@@ -22,7 +22,7 @@ from pipeline_lib.contract.word_vectors import (
     read_word_vectors,
     write_word_vectors,
 )
-from pipeline_lib.publishing import file_sha256
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles, WordVectorSource
 from pipeline_lib.text.training_text import training_sentences, training_words
 from pipeline_lib.text.word_vectors import load_vectors, read_vec, train_fasttext

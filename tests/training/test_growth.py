@@ -14,9 +14,10 @@ from refusals import refused
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.tables import write_pairs
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.settings.growth import Growth
-from pipeline_lib.settings.study import SettingsError, load_settings
+from pipeline_lib.settings.loading import load_settings
+from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.training import growth
 from pipeline_lib.training.growth import COLUMNS, Growing, Run, of_recipe, runs, training_photos

@@ -14,8 +14,8 @@ from graph import ROOT
 from shell import until
 from tiny_study import NAME
 
-from pipeline_lib.edge import MISTAKE
-from pipeline_lib.publishing import tree_sha256
+from pipeline_lib.running.edge import MISTAKE
+from pipeline_lib.running.publishing import tree_sha256
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.training.launch import VARIABLE, asked_processes, in_ranks
 

@@ -8,7 +8,7 @@ import torch
 from tiny_models import named
 from torch import nn
 
-from pipeline_lib.arithmetic import arithmetic
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.settings.recipes import contradictions
 from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW, make_optimizer
 

@@ -11,7 +11,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.multiprocessing import start_processes
 
-from pipeline_lib import arithmetic, device
+from pipeline_lib.compute import device
+from pipeline_lib.compute.arithmetic import kernels
 from pipeline_lib.models.encoders import BatchNorm
 from pipeline_lib.training import loop, ranks
 from pipeline_lib.training.fitting import fit
@@ -36,8 +37,8 @@ RECIPES = {
 @pytest.fixture
 def plain_doubles(monkeypatch):
     """Compute f32 in doubles by PyTorch's kernels: the grids of f64 follow a rank's own rows."""
-    kernels = replace(arithmetic._FAST_KERNELS, column_sums=lambda x: x.sum(dim=0))
-    monkeypatch.setattr(arithmetic, "_EXACT_KERNELS", kernels)
+    plain = replace(kernels._FAST_KERNELS, column_sums=lambda x: x.sum(dim=0))
+    monkeypatch.setattr(kernels, "_EXACT_KERNELS", plain)
     monkeypatch.setitem(device.TYPES, "f32", torch.float64)
     monkeypatch.setattr(loop, "round", lambda number, _digits: number, raising=False)
 

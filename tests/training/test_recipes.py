@@ -11,8 +11,8 @@ from tiny_models import moved, named
 
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
+from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import make_recipe
-from pipeline_lib.settings.study import load_settings
 from pipeline_lib.training import fitting
 from pipeline_lib.training.examples import build_examples, build_vocabulary
 from pipeline_lib.training.preparation import initial_vocabulary, start_learner

@@ -12,7 +12,7 @@ import torch
 from tiny_models import named
 
 from pipeline_lib.evaluation.validation import validation_scores
-from pipeline_lib.publishing import tree_sha256
+from pipeline_lib.running.publishing import tree_sha256
 from pipeline_lib.training import seeds as module
 from pipeline_lib.training.material import Material
 from pipeline_lib.training.seeds import (

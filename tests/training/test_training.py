@@ -15,7 +15,7 @@ import torch
 from pickles import Code
 from tiny_models import Killed, killed_at, no_scores
 
-from pipeline_lib import device
+from pipeline_lib.compute import device
 from pipeline_lib.contract.features import Features, empty_features
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.contract.lexicons import FOLDS
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.columns import COLUMNS, SPLITS
@@ -23,7 +24,6 @@ from pipeline_lib.corpora.world.pictures import (
 from pipeline_lib.corpora.world.scenes import Scene, facts
 from pipeline_lib.corpora.world.similarity import GRADES, sample_graded_pairs
 from pipeline_lib.corpora.world.wording import Word, prefer
-from pipeline_lib.forks import on_all_cores
 
 _JPEG_QUALITY = 90
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from sacrebleu.metrics import BLEU
 
-from pipeline_lib import arithmetic
+from pipeline_lib.compute.arithmetic import functions
 
 ORDERS = 4
 """Longest n-grams that are matched."""
@@ -55,12 +55,12 @@ def bleu(totals: np.ndarray) -> np.ndarray:
 
 def log(x: np.ndarray) -> np.ndarray:
     """Return natural logarithms of positive numbers; numpy's differ between CPUs."""
-    return arithmetic.log(torch.from_numpy(np.asarray(x, np.float64))).numpy()
+    return functions.log(torch.from_numpy(np.asarray(x, np.float64))).numpy()
 
 
 def exp(x: np.ndarray) -> np.ndarray:
     """Return powers of e; numpy's differ between CPUs."""
-    return arithmetic.exp(torch.from_numpy(np.asarray(x, np.float64))).numpy()
+    return functions.exp(torch.from_numpy(np.asarray(x, np.float64))).numpy()
 
 
 def log_brevity_penalty(totals: np.ndarray) -> np.ndarray:

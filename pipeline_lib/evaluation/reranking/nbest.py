@@ -14,7 +14,7 @@ import numpy as np
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.files import note_lines, read_lines
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.publishing import publish
 
 SPLITS = ("val", "test")
 """Lists are written of both: weights are tuned on the first, and measured on the second."""

@@ -8,9 +8,9 @@ Both sides are split into blocks so that a group never spans two. The tiles on t
 hold every right pair, and with those done first each remaining score is computed once, compared in
 both directions, and forgotten.
 
-Ranks do not depend on the machine: scores are exact (pipeline_lib/exact.py). Products of float32
-vectors are computed in float32 at first, which BLAS rounds in an order of its own. How far that
-can lie from the exact product is bounded; a candidate within the bound is scored again in float64.
+Ranks do not depend on the machine: scores are exact (compute/exact.py). Products of float32 vectors
+are computed in float32 at first, which BLAS rounds in an order of its own. How far that can lie
+from the exact product is bounded; a candidate within the bound is scored again in float64.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ from itertools import permutations
 
 import numpy as np
 
-from pipeline_lib.exact import (
+from pipeline_lib.compute.exact import (
     dot_products,
     grid_products,
     lengths,

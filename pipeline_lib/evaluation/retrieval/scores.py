@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from pipeline_lib.compute.exact import dot_products, ordered_sum
 from pipeline_lib.evaluation.retrieval.ranking import Scores
-from pipeline_lib.exact import dot_products, ordered_sum
 
 _COLUMNS = 256
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from pipeline_lib.exact import dot_products, lengths, ordered_sum
+from pipeline_lib.compute.exact import dot_products, lengths, ordered_sum
 
 _CHUNK = 1024
 """Words that are scored against all words of the other language at a time."""

@@ -11,9 +11,9 @@ from shell import python
 from torch import nn
 from torch.nn import functional as F
 
-from pipeline_lib import arithmetic as exact
-from pipeline_lib.arithmetic import Exact
-from pipeline_lib.arithmetic import arithmetic as in_precision
+from pipeline_lib.compute.arithmetic import functions, grid, matrices
+from pipeline_lib.compute.arithmetic.mode import Exact
+from pipeline_lib.compute.arithmetic.mode import arithmetic as in_precision
 from pipeline_lib.models.similarity import SIMILARITIES
 
 KERNELS = {
@@ -43,50 +43,50 @@ def numbers(*shape, seed=0):
 @pytest.mark.parametrize("terms", [1, 2, 3, 128, 2048])
 def test_a_product_is_the_exact_one_of_rounded_factors(terms):
     a, b = numbers(3, terms), numbers(terms, 2, seed=1)
-    bits = exact._bits_of_factors(terms)
-    left, right = exact.to_grid(a, bits, 1), exact.to_grid(b, bits, 0)
+    bits = grid.bits_of_factors(terms)
+    left, right = grid.to_grid(a, bits, 1), grid.to_grid(b, bits, 0)
     for i in range(3):
         for j in range(2):
             terms_of = zip(left[i].tolist(), right[:, j].tolist(), strict=True)
-            assert Fraction(exact.product(a, b)[i, j].item()) == sum(
+            assert Fraction(grid.product(a, b)[i, j].item()) == sum(
                 Fraction(x) * Fraction(y) for x, y in terms_of
             )
 
 
 def test_a_product_has_the_accuracy_of_float32():
     a, b = torch.randn(64, 512).double(), torch.randn(512, 64).double()
-    ours = (exact.product(a, b) - a @ b).abs().amax()
+    ours = (grid.product(a, b) - a @ b).abs().amax()
     theirs = ((a.float() @ b.float()).double() - a @ b).abs().amax()
     assert ours < 2 * theirs
-    assert (exact.precise_product(a, b) - a @ b).abs().amax() < 1e-9
+    assert (grid.precise_product(a, b) - a @ b).abs().amax() < 1e-9
 
 
 def test_a_product_does_not_depend_on_what_is_multiplied_beside_it():
     a, b = numbers(50, 300), numbers(300, 40, seed=1)
-    whole = exact.product(a, b)
-    assert torch.equal(whole, torch.cat([exact.product(row[None], b) for row in a]))
+    whole = grid.product(a, b)
+    assert torch.equal(whole, torch.cat([grid.product(row[None], b) for row in a]))
     order = torch.randperm(300)
-    assert torch.equal(whole, exact.product(a[:, order], b[order]))
+    assert torch.equal(whole, grid.product(a[:, order], b[order]))
 
 
 def test_long_products_are_cut():
     a, b = torch.randn(2, 5000).double(), torch.randn(5000, 3).double()
-    torch.testing.assert_close(exact.product(a, b), a @ b, rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(grid.product(a, b), a @ b, rtol=1e-5, atol=1e-3)
 
 
 def test_sums_are_exact_in_any_order():
     x = numbers(1000, 7)
-    assert torch.equal(exact.total(x, 0), exact.total(x[torch.randperm(1000)], 0))
-    torch.testing.assert_close(exact.total(x), x.sum())
-    assert exact.total(x, [0, 1], keepdim=True).shape == (1, 1)
-    assert exact.total(torch.zeros(0, 3).double(), 0).tolist() == [0, 0, 0]
+    assert torch.equal(grid.total(x, 0), grid.total(x[torch.randperm(1000)], 0))
+    torch.testing.assert_close(grid.total(x), x.sum())
+    assert grid.total(x, [0, 1], keepdim=True).shape == (1, 1)
+    assert grid.total(torch.zeros(0, 3).double(), 0).tolist() == [0, 0, 0]
 
 
 def test_numbers_that_are_none_stay_visible():
     for bad in (float("nan"), float("inf")):
-        assert not exact.total(torch.tensor([1.0, bad]).double()).isfinite()
-        assert not exact.product(torch.tensor([[1.0, bad]]).double(), numbers(2, 1)).isfinite()
-        assert not exact.tanh(torch.tensor([float("nan")]).double()).isfinite()
+        assert not grid.total(torch.tensor([1.0, bad]).double()).isfinite()
+        assert not grid.product(torch.tensor([[1.0, bad]]).double(), numbers(2, 1)).isfinite()
+        assert not functions.tanh(torch.tensor([float("nan")]).double()).isfinite()
 
 
 @pytest.mark.parametrize(
@@ -98,24 +98,24 @@ def test_functions_are_those_of_pytorch(name, lowest, highest):
     wide = torch.linspace(lowest, highest, 10_001, dtype=torch.float64)
     near = torch.linspace(max(lowest, -3), 3, 10_001, dtype=torch.float64).clamp(min=lowest)
     for x in (wide, near):
-        ours, theirs = getattr(exact, name)(x), getattr(torch, name)(x)
+        ours, theirs = getattr(functions, name)(x), getattr(torch, name)(x)
         torch.testing.assert_close(ours, theirs, rtol=5e-11, atol=5e-12)
 
 
 def test_the_logarithm_of_one_and_powers_of_two():
     x = torch.tensor([0.25, 0.5, 1, 2, 1024]).double()
-    torch.testing.assert_close(exact.log(x), x.log(), rtol=1e-15, atol=0)
+    torch.testing.assert_close(functions.log(x), x.log(), rtol=1e-15, atol=0)
 
 
 def test_the_polar_factor_is_the_nearest_orthogonal_matrix():
     left, right = (torch.linalg.qr(torch.randn(20, 20).double())[0] for _ in range(2))
     matrix = left @ torch.diag(torch.logspace(0, -2, 20).double()) @ right
-    torch.testing.assert_close(exact.polar_factor(matrix), left @ right, rtol=0, atol=1e-6)
+    torch.testing.assert_close(matrices.polar_factor(matrix), left @ right, rtol=0, atol=1e-6)
 
 
 def test_the_polar_factor_of_a_singular_matrix_is_orthogonal_and_fits_best():
     matrix = torch.randn(20, 4).double() @ torch.randn(4, 20).double()
-    found = exact.polar_factor(matrix)
+    found = matrices.polar_factor(matrix)
     torch.testing.assert_close(found.T @ found, torch.eye(20).double(), rtol=0, atol=1e-9)
     torch.testing.assert_close((found * matrix).sum(), torch.linalg.svdvals(matrix).sum())
 
@@ -125,7 +125,7 @@ def test_a_matrix_without_one_polar_factor_is_refused(matrix):
     """Of the first, which takes three axes to three others, no orthogonal one is the nearest."""
     square = torch.cat([matrix, torch.zeros(8, 5)], dim=1).double()
     with pytest.raises(FloatingPointError, match="expected vectors that an orthogonal map"):
-        exact.polar_factor(square)
+        matrices.polar_factor(square)
 
 
 def test_orthogonal_weights():
@@ -223,7 +223,7 @@ def test_an_operation_that_is_not_known_to_be_exact_raises():
 def test_it_does_not_import_the_compiler():
     program = """
 import sys, torch
-from pipeline_lib.arithmetic import Exact
+from pipeline_lib.compute.arithmetic.mode import Exact
 x = torch.ones(3, 4, 4, dtype=torch.float64)
 with torch.inference_mode(), Exact():
     torch.matmul(x, x[0]).sum()

@@ -6,9 +6,9 @@ import pytest
 import torch
 from shell import python
 
-from pipeline_lib import products
-from pipeline_lib.arithmetic import arithmetic
-from pipeline_lib.products import by_mkl_at_half_speed, fast_products
+from pipeline_lib.compute import products
+from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.compute.products import by_mkl_at_half_speed, fast_products
 
 pytestmark = pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this PyTorch has no oneDNN"
@@ -154,7 +154,7 @@ def test_they_are_for_amds_cpus_with_avx512(name, capability, expected, monkeypa
 
 def test_pytorch_says_nothing_of_the_change():
     code = (
-        "import torch, pipeline_lib.products as p; p.by_mkl_at_half_speed = lambda: True\n"
+        "import torch, pipeline_lib.compute.products as p; p.by_mkl_at_half_speed = lambda: True\n"
         "a = torch.ones(200, 200)\n"
         "for _ in range(2):\n"
         "    with p.fast_products(): print(float((a @ a).sum()))\n"

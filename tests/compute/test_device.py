@@ -6,10 +6,10 @@ import pytest
 import torch
 from shell import python
 
-from pipeline_lib.device import best_device, cores_for, one_core_each, precision_on
+from pipeline_lib.compute.device import best_device, cores_for, one_core_each, precision_on
 
 ASK = (
-    "import torch; from pipeline_lib.device import precision_on;"
+    "import torch; from pipeline_lib.compute.device import precision_on;"
     "print(precision_on('bf16', torch.device('cpu')))"
 )
 
@@ -50,8 +50,8 @@ def test_small_operations_have_one_core_and_large_ones_all():
 def test_a_container_gets_as_many_threads_as_its_share_of_the_cores():
     """joblib reads the share from the container's cgroup; here its own variable stands for it."""
     code = (
-        "import torch; torch.set_num_threads(4); import pipeline_lib.device;"
-        "from pipeline_lib.forks import cores; print(cores(), torch.get_num_threads())"
+        "import torch; torch.set_num_threads(4); import pipeline_lib.compute.device;"
+        "from pipeline_lib.compute.forks import cores; print(cores(), torch.get_num_threads())"
     )
     assert python(code, LOKY_MAX_CPU_COUNT="1").stdout.split() == ["1", "1"]
     found, threads = map(int, python(code).stdout.split())

@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from graph import ROOT, STAGES
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.edge import DISK, FAULT, MISTAKE, EdgeCommand, EdgeGroup, explained
 from pipeline_lib.images.decoding import ImageError
-from pipeline_lib.publishing import publish
+from pipeline_lib.running.edge import DISK, FAULT, MISTAKE, EdgeCommand, EdgeGroup, explained
+from pipeline_lib.running.publishing import publish
 from pipeline_lib.settings.strict import SettingsError
 
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from graph import ROOT, STAGES
 from shell import python
 
-from pipeline_lib.fingerprints import fingerprints, stage_code
+from pipeline_lib.running.fingerprints import fingerprints, stage_code
 from stages.resolve import main as resolve
 
 MODULE = '''"""What it is for."""
@@ -190,10 +190,10 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
         if not path.endswith("__init__.py")
     }
     # study.py imports the form of every section of params.yaml, of whatever stage it is.
-    forms = {f"pipeline_lib/settings/{path.name}" for path in ROOT.glob("pipeline_lib/settings/*")}
-    assert "pipeline_lib/publishing.py" in imported
+    forms = {str(path.relative_to(ROOT)) for path in ROOT.glob("pipeline_lib/settings/**/*.py")}
+    assert "pipeline_lib/running/publishing.py" in imported
     # How a stage is started changes nothing that it does.
-    around = {f"pipeline_lib/{name}.py" for name in ("warm", "ahead", "progress")}
+    around = {f"pipeline_lib/running/{name}.py" for name in ("warm", "ahead", "progress")}
     assert imported - forms - around <= modules[name]
 
 

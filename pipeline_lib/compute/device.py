@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 
-from pipeline_lib.forks import cores
+from pipeline_lib.compute.forks import cores
 from pipeline_lib.settings.strict import Precision
 
 if torch.get_num_threads() > cores():

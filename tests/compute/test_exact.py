@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline_lib.exact import (
+from pipeline_lib.compute.exact import (
     dot_products,
     grid_products,
     lengths,

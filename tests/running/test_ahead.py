@@ -12,9 +12,9 @@ import pytest
 from dvc_project import project_of_stages
 from shell import until
 
-from pipeline_lib.ahead import Ahead
-from pipeline_lib.progress import ready_stages
-from pipeline_lib.warm import _reap
+from pipeline_lib.running.ahead import Ahead
+from pipeline_lib.running.progress import ready_stages
+from pipeline_lib.running.warm import _reap
 
 PLAN = {
     "resolve": ["data/resolved"],

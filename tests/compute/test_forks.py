@@ -10,7 +10,7 @@ from subprocess import check_output
 import pytest
 import torch
 
-from pipeline_lib.forks import on_all_cores
+from pipeline_lib.compute.forks import on_all_cores
 
 
 def drawn(seed):
@@ -73,7 +73,7 @@ def test_what_the_parent_left_behind_is_not_destroyed_in_a_fork():
 _KEPT = """
 import resource
 import torch
-from pipeline_lib.forks import keep_freed_memory
+from pipeline_lib.compute.forks import keep_freed_memory
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from dvc_project import project_of_stages
 
-from pipeline_lib.progress import due_stages, progress_line
+from pipeline_lib.running.progress import due_stages, progress_line
 
 STAGE = """
 import sys, time

@@ -18,9 +18,9 @@ from graph import ROOT
 from ruamel.yaml import YAML
 from shell import python
 
-from pipeline_lib import publishing
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.publishing import (
+from pipeline_lib.running import publishing
+from pipeline_lib.running.publishing import (
     keep_until_recorded,
     publish,
     resume_folder,
@@ -126,7 +126,7 @@ def test_kill_leaves_what_was_there_and_the_next_run_cleans_up(tmp_path):
     target.write_text("old")
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from pipeline_lib.publishing import publish\n"
+        "from pipeline_lib.running.publishing import publish\n"
         "with publish(Path(sys.argv[1])) as path:\n"
         "    path.write_text('half'); time.sleep(60)\n"
     )
@@ -146,7 +146,7 @@ def test_kill_leaves_what_was_there_and_the_next_run_cleans_up(tmp_path):
 def test_of_several_at_once_each_is_whole_and_one_stays(tmp_path, form):
     code = (
         "import sys; from pathlib import Path\n"
-        "from pipeline_lib.publishing import publish\n"
+        "from pipeline_lib.running.publishing import publish\n"
         "for _ in range(200):\n"
         "    with publish(Path(sys.argv[1])) as path:\n"
         "        if sys.argv[2] == 'folder':\n"
@@ -259,7 +259,10 @@ def test_work_is_kept_unless_the_code_of_the_stage_does_something_else(checkout,
 
 
 def _folder_in(checkout):
-    code = "from pipeline_lib.publishing import resume_folder; print(resume_folder('train@a', 1))"
+    code = (
+        "from pipeline_lib.running.publishing import resume_folder\n"
+        "print(resume_folder('train@a', 1))"
+    )
     return python(code, folder=checkout).stdout
 
 
@@ -286,7 +289,7 @@ def test_an_output_is_recognised_by_the_digest_that_dvc_gives_it(tmp_path, monke
 STAGE = """
 import os, signal, sys
 from pathlib import Path
-from pipeline_lib.publishing import keep_until_recorded, publish, resume_folder
+from pipeline_lib.running.publishing import keep_until_recorded, publish, resume_folder
 
 stage, output = sys.argv[1], Path(sys.argv[1] + ".txt")
 resume = resume_folder(stage, Path("in.txt").read_text())

@@ -24,8 +24,8 @@ import sys
 import threading
 from pathlib import Path
 
-from pipeline_lib.ahead import Ahead
-from pipeline_lib.progress import Following, due_stages
+from pipeline_lib.running.ahead import Ahead
+from pipeline_lib.running.progress import Following, due_stages
 
 LIBRARIES = (
     "click",

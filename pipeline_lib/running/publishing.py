@@ -33,7 +33,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from pipeline_lib.fingerprints import stage_code
+from pipeline_lib.running.fingerprints import stage_code
 
 _HOME = Path(".resume")
 _LOCK, _KEPT_LOCK = Path("dvc.lock"), _HOME / "dvc.lock"

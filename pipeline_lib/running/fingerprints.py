@@ -15,14 +15,15 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds this package and ``stages``."""
 
 _WRITES_NOTHING = frozenset(
-    ROOT / "pipeline_lib" / module for module in ("settings/study.py", "checks/study.py")
+    ROOT / "pipeline_lib" / module
+    for module in ("settings/study.py", "settings/loading.py", "checks/study.py")
 )
-"""One reads all of params.yaml for every stage; what a stage reads of it is compared by value. The
-other can only refuse."""
+"""Two read all of params.yaml for every stage; what a stage reads of it is compared by value. The
+third can only refuse."""
 
 
 def stage_code(stage: str, described: Iterable[str] = ()) -> str:

@@ -126,7 +126,7 @@ class Ahead:
             if self._at_work not in due:
                 return
         os.close(answer)
-        from pipeline_lib.forks import use_cores  # here: the server has none of our code
+        from pipeline_lib.compute.forks import use_cores  # here: the server has none of our code
 
         use_cores(1)
         environment = self._request["environment"]

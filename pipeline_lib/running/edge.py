@@ -103,7 +103,7 @@ def explained(error: Exception) -> tuple[str, int]:
 
 def _place(error: Exception) -> str:
     """Return the last line of our own code that an error passed."""
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)[1:] if frame.lineno]
     paths = [(Path(frame.filename), frame.lineno) for frame in frames]
     ours = [

@@ -1,0 +1,154 @@
+"""What recipes are made from: worlds, splits, languages, extractors, pair sets, translators."""
+
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+from pipeline_lib.checks.data import raw_folder, world_of
+from pipeline_lib.checks.files import named_files
+from pipeline_lib.checks.known import Known
+from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.corpora.columns import SPLITS
+from pipeline_lib.corpora.corpus import intended_split
+from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
+from pipeline_lib.images.backbones import BACKBONES
+from pipeline_lib.images.transforms import crop_problems
+from pipeline_lib.running.publishing import digest_in_name
+from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.strict import suggest, unknown
+
+
+def world_problems(known: Known) -> Iterator[str]:
+    """Worlds that cannot be drawn, and what others expect of them that they do not have."""
+    for name, world in known.settings.worlds.items():
+        asked = argument_problems(**world.model_dump(exclude={"seed"}))
+        yield from (f"worlds.{name}: {problem}" for problem in asked)
+    for name, extractor in known.settings.extractors.items():
+        world = world_of(known.settings, extractor.images)
+        if world and PurePath(extractor.images) != raw_folder(world) / "images":
+            yield (
+                f"extractors.{name}.images: expected {raw_folder(world) / 'images'}, where the "
+                f"world {world} has its photos, found {extractor.images}"
+            )
+    for key, path in named_files(known.settings):
+        if world := world_of(known.settings, path):
+            yield from _undrawn(known, key, path, world)
+
+
+def _undrawn(known: Known, key: str, path: Path, world: str) -> Iterator[str]:
+    drawn = known.settings.worlds[world]
+    file = path.relative_to(raw_folder(world)).as_posix()
+    files = drawn_files(drawn.graded_pairs, drawn.parallel)
+    if file not in files:
+        yield (
+            f"{key}: expected a file that the world {world} writes into {raw_folder(world)}, "
+            f"found {file}.{suggest(file, files)}"
+        )
+
+
+def split_problems(known: Known) -> Iterator[str]:
+    """Splits that training and evaluation need, with two photos to tell apart."""
+    sets = known.settings.pairs.values()
+    validated = {chosen.dataset for chosen in sets if chosen.validation_kinds}
+    for name in sorted({chosen.dataset for chosen in sets}):
+        photos = known.data[name].photos if name in known.data else {}
+        asked = ("train", "val") if name in validated else ("train",)
+        for split in asked if photos else ():
+            if photos.get(split, 0) < 2:
+                yield (
+                    f"datasets.{name}: expected 2 photos or more in the split {split}, found "
+                    f"{photos.get(split, 0)} ({_listed(photos)}){_meant(split, photos)}"
+                )
+    if known.split == TRAIN:
+        yield "evaluations.retrieval.split: expected photos that no recipe learns, found train"
+    for recipe in known.recipes.values():
+        photos = known.data[recipe.dataset].photos if recipe.dataset in known.data else {}
+        if photos and known.split not in photos:
+            yield (
+                f"evaluations.retrieval.split: expected a split of {recipe.dataset}, found "
+                f"{known.split!r}.{suggest(known.split, photos)}"
+            )
+
+
+def _listed(photos: dict[str, int]) -> str:
+    return ", ".join(f"{split}: {count}" for split, count in sorted(photos.items()))
+
+
+def _meant(split: str, photos: dict[str, int]) -> str:
+    """Return a hint at a split that is there by another name."""
+    other = [name for name in photos if name not in SPLITS and intended_split(name) == split]
+    return f". Did you mean {split!r} for {other[0]!r}?" if other else ""
+
+
+def language_problems(known: Known) -> Iterator[str]:
+    """Languages that cannot become tokens, and those that a lexicon finds no words in."""
+    for name in known.settings.datasets.keys() & known.data.keys():
+        spoken = {language for _, language, _ in known.data[name].captions}
+        for language in sorted(spoken - {*known.settings.tokenizers}):
+            yield (
+                f"datasets.{name}: has captions in {language}, found no tokenizer for it. Add "
+                f"tokenizers.{language}"
+            )
+    for name, lexicon in known.settings.lexicons.items():
+        learnt = known.languages(lexicon.pairs)
+        for language in lexicon.languages if learnt else ():
+            if language not in learnt:
+                yield (
+                    f"lexicons.{name}.languages: {language} is in no captions of the pair set "
+                    f"{lexicon.pairs}, which has {', '.join(sorted(learnt))}"
+                )
+
+
+def extractor_problems(known: Known) -> Iterator[str]:
+    """Backbones that there are not, and settings that contradict each other."""
+    for name, extractor in known.settings.extractors.items():
+        yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
+        yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
+        yield from (f"extractors.{name}.{problem}" for problem in _weights_problems(extractor))
+
+
+def _weights_problems(extractor: Extractor) -> Iterator[str]:
+    """Yield how its weights are named amiss."""
+    weights, known = extractor.weights, BACKBONES.get(extractor.backbone)
+    if not extractor.weights_are_named and not digest_in_name(Path(weights)):
+        yield (
+            "weights: expected a file named after the first 8 digits of its SHA-256, such as "
+            f"resnet50-0676ba61.pth, found {weights}"
+        )
+    if known and extractor.weights_are_named:
+        yield from unknown("weights", [weights], known.weights)
+
+
+def pair_set_problems(known: Known) -> Iterator[str]:
+    """Kinds of captions that a pair set asks for, in the splits that it takes."""
+    for name, chosen in known.settings.pairs.items():
+        data = known.data.get(chosen.dataset)
+        for language, kinds in chosen.captions.items() if data else ():
+            where = f"pairs.{name}.captions.{language}"
+            there = data.annotations("train", language)
+            for kind in set(kinds) - set(there):
+                yield lacking(where, kind, "train", chosen.dataset, there)
+        for language, kinds in chosen.validation_kinds.items() if data else ():
+            there = data.annotations("val", language)
+            if not set(kinds) & set(there):
+                key = "captions" if chosen.validation == "same" else "validation"
+                where = f"pairs.{name}.{key}.{language}"
+                yield lacking(where, " or ".join(kinds), "val", chosen.dataset, there)
+
+
+def translator_language_problems(known: Known) -> Iterator[str]:
+    """Languages that a translator learns from."""
+    for name, chosen in known.settings.translators.items():
+        data = known.data.get(chosen.dataset)
+        for key in ("source_language", "target_language") if data else ():
+            language = getattr(chosen, key)
+            if language not in data.languages("train"):
+                yield (
+                    f"translators.{name}.{key}: {chosen.dataset} has no captions in {language} "
+                    f"in the split train. It has {', '.join(sorted(data.languages('train')))}"
+                )
+
+
+def lacking(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:
+    """Return the sentence that a data set has no captions of a kind."""
+    found = ", ".join(there) or "no captions in that language"
+    return f"{where}: {dataset} has none of the kind {kind} in the split {split}. It has {found}"

@@ -1,0 +1,140 @@
+"""What a study may not mean: sentences that warn."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline_lib.checks.known import Known
+from pipeline_lib.checks.leaks import builds_upon
+from pipeline_lib.checks.photos import photos_in_two_splits
+from pipeline_lib.checks.shown import source_of
+from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
+from pipeline_lib.contract.reports import RECALL_SUM
+from pipeline_lib.contract.tables import VAL
+from pipeline_lib.corpora.columns import SPLITS
+from pipeline_lib.corpora.corpus import intended_split
+from pipeline_lib.images.transforms import TRANSFORMS
+from pipeline_lib.settings.recipes import Recipe
+
+
+def suspicious(known: Known) -> Iterator[str]:
+    """What may be meant."""
+    if known.split == VAL:
+        yield (
+            "evaluations.retrieval.split: val are the photos that choose the weights of each "
+            "recipe: figures of them flatter it. Name a split that nothing has seen"
+        )
+    for name, data in known.data.items():
+        for split in sorted(data.photos.keys() - {*SPLITS, known.split}):
+            if (meant := intended_split(split)) and name in known.settings.datasets:
+                yield (
+                    f"datasets.{name}: nothing uses the {data.photos[split]} photos of the "
+                    f"split {split!r}. Did you mean {meant!r}?"
+                )
+    yield from _unread_languages(known)
+    yield from _unmeasured_languages(known)
+    for name, recipe in known.recipes.items():
+        yield from _crops_side_by_side(known, f"recipes.{name}", recipe)
+        yield from _few_to_validate(known, f"recipes.{name}", recipe)
+        yield from _photos_read_as_text(known, f"recipes.{name}", recipe)
+        yield from _learnt_by_another(known, name, recipe)
+    for name, extractor in known.settings.extractors.items():
+        data = known.data.get(extractor.dataset)
+        if data and data.images is not None:
+            twins = photos_in_two_splits(data.images, Path(extractor.images))
+            yield from (f"extractors.{name}.images: {each}" for each in twins)
+    for name, recipe in known.recipes.items():
+        most = known.largest_batch(recipe)
+        if most is not None and most < recipe.batch_size:
+            yield (
+                f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {most} "
+                f"training {recipe.batch_of} of {recipe.pairs}: each batch is all of them"
+            )
+
+
+def _unread_languages(known: Known) -> Iterator[str]:
+    """Languages of raw data sets that no pair set and no translator names."""
+    sets = known.settings.pairs.values()
+    read = {language for own in sets for language in {*own.captions, *own.validation_kinds}}
+    for translator in known.settings.translators.values():
+        read |= {translator.source_language, translator.target_language}
+    for name in known.settings.datasets.keys() & known.data.keys():
+        captions = known.data[name].captions
+        for language in sorted({language for _, language, _ in captions} - read):
+            count = sum(n for (_, own, _), n in captions.items() if own == language)
+            yield (
+                f"datasets.{name}: nothing uses the {count:,} captions in {language}. Name it "
+                "in captions of pairs, in pools, and in languages of the recipe"
+            )
+
+
+def _unmeasured_languages(known: Known) -> Iterator[str]:
+    """Languages that figures are asked for, and that no recipe reads."""
+    read = {language for recipe in known.recipes.values() for language in recipe.languages}
+    asked = {f"pools.{language}": language for language in known.settings.pools}
+    asked |= {
+        f"evaluations.sts.sets.{name}": chosen.language
+        for name, chosen in known.settings.evaluations.sts.sets.items()
+    }
+    for where, language in asked.items():
+        if language not in read:
+            yield f"{where}: no recipe reads {language}. Name it in languages of the recipe"
+
+
+def _crops_side_by_side(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
+    """Outputs of an image that a head takes for one, where another chooses among them."""
+    extractor = known.settings.extractors.get(recipe.features)
+    made = TRANSFORMS[extractor.transform].vectors if extractor else 1
+    if made > 1 and not hasattr(recipe, "image_crops"):
+        yield (
+            f"{where}.image_head: {recipe.image_head} reads the {made} vectors that "
+            f"{recipe.features} keeps of an image as one. Take residual, which has "
+            "image_crops, or another transform"
+        )
+
+
+def _few_to_validate(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
+    """A recipe whose validation photos cannot tell what is learnt from chance."""
+    photos, captions = known.validation(recipe)
+    if not all(captions.values()) or recipe.select_by != RECALL_SUM:
+        return
+    chance, deviation = chance_recall_sums([(photos, count) for count in captions.values()])
+    highest = PERFECT_RECALL_SUM * len(captions)
+    if chance + CHANCE_DEVIATIONS * deviation >= highest:
+        yield (
+            f"{where}: {photos} validation photos are too few to tell what is learnt from "
+            f"chance, whose sum of recalls is {chance:.0f} ± {deviation:.0f} of {highest}. "
+            "Give more photos the split val"
+        )
+
+
+def _photos_read_as_text(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
+    """Data sets of which a recipe reads captions alone, though an extractor has the photos."""
+    _, seen = known.seen(recipe)
+    if seen is None or not recipe.reads_text_alone:
+        return
+    for name in sorted(known.datasets(recipe.pairs)):
+        source, photos = source_of(known.settings, name), known.photos(name)
+        extractors = known.settings.extractors.items()
+        having = [key for key, each in extractors if each.dataset == source]
+        if having and photos and photos - seen:
+            yield (
+                f"{where}.more_features: {len(photos - seen):,} photos of {name} are read as "
+                f"text alone, though {' and '.join(having)} has their features. Name it there, "
+                "if the recipe is to see them"
+            )
+
+
+def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]:
+    """Pair sets of the models it builds upon, whose captions its figures take for unseen."""
+    sets = known.settings.evaluations.sts.sets.values()
+    if not {chosen.language for chosen in sets}.intersection(recipe.languages):
+        return
+    own = {*known.settings.pair_sets(recipe.pairs)}
+    for other in sorted(builds_upon(known, name).keys() - {name}):
+        for pairs in known.settings.pair_sets(known.recipes[other].pairs):
+            if pairs not in own:
+                yield (
+                    f"recipes.{name}: {other}, on which it builds, has learnt {pairs}, whose "
+                    "captions count as unseen in its sentence similarity: as seen counts what "
+                    f"is in {recipe.pairs}. Read that figure of all pairs, not of the unseen"
+                )
