@@ -1,12 +1,15 @@
 """The library behind the stages: a map of its rooms, in import order.
 
-``settings``, ``contract``
-    The typed view of params.yaml, the schemas of what passes between stages.
-``running``, ``scheduling``
-    The life of a stage under DVC: start, progress, errors, atomic output; work in shards, on this
-    process or on a cluster.
+``settings``
+    The typed view of params.yaml.
 ``compute``
-    Where torch runs and in which numbers; numbers that are the same on every machine.
+    Work on all cores; where torch runs and in which numbers; fast matrix products; numbers that are
+    the same on every machine.
+``contract``, ``running``
+    The schemas of what passes between stages; the life of a stage under DVC: why it runs, how it
+    starts, work ahead, progress, errors as messages, atomic output.
+``scheduling``
+    Work in shards, on this process or on a cluster.
 ``corpora``, ``images``, ``text``
     Raw captions to tables, images to features, sentences to tokens and tokens to ids.
 ``checks``

@@ -6,7 +6,10 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = [
-    {"settings", "contract", "running", "scheduling", "compute"},
+    {"settings"},
+    {"compute"},
+    {"contract", "running"},
+    {"scheduling"},
     {"corpora", "images", "text"},
     {"checks"},
     {"models"},

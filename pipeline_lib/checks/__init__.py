@@ -5,8 +5,10 @@
 ``data``, ``shown``, ``known``
     What raw data sets hold, which photos stand behind what is learnt, and all that is known.
 ``sources``, ``selections``, ``translated``, ``recipes``, ``features``, ``leaks``, ``growth``,
-``memory``, ``suspicious``
-    What is wrong, or may be, with each of them.
+``memory``
+    What would fail, by its cause.
 ``files``, ``photos``
-    Files that are not there, or that no stage could read.
+    Files that are not there, or that no stage could read; photos that two splits share.
+``suspicious``
+    What may be meant, and more likely is not.
 """

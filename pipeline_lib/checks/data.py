@@ -63,6 +63,12 @@ class Data:
         return sorted(a for s, name, a in self.captions if (s, name) == (split, language))
 
 
+def no_such_kind(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:
+    """Return the sentence that a data set has no captions of a kind."""
+    found = ", ".join(there) or "no captions in that language"
+    return f"{where}: {dataset} has none of the kind {kind} in the split {split}. It has {found}"
+
+
 def known_data(
     settings: Settings, problems: list[str], missing: list[str], only: str | None = None
 ) -> dict[str, Data]:

@@ -1,10 +1,11 @@
 """Files that a study names: whether they are there, and whether stages could read them."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from pipeline_lib.checks.data import Data, world_of
+from pipeline_lib.checks.data import world_of
+from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.photos import missing_photos
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.published import PUBLISHED, read_published
@@ -31,10 +32,11 @@ def named_files(settings: Settings) -> Iterator[tuple[str, Path]]:
     yield from _scored(settings)
 
 
-def missing_files(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]:
+def missing_files(known: Known) -> Iterator[str]:
     """Yield what is not there of photos, of other raw files, and of what DVC's graph names."""
+    settings = known.settings
     for name, extractor in settings.extractors.items():
-        own, folder = data.get(extractor.dataset), Path(extractor.images)
+        own, folder = known.data.get(extractor.dataset), Path(extractor.images)
         where = f"extractors.{name}.images"
         if world_of(settings, folder):
             continue
@@ -52,9 +54,9 @@ def missing_files(settings: Settings, data: Mapping[str, Data]) -> Iterator[str]
         yield f"{PUBLISHED}: expected the figures that papers print, found no file"
 
 
-def file_problems(settings: Settings) -> Iterator[str]:
+def file_problems(known: Known) -> Iterator[str]:
     """Yield what the last stages could not read: sentences with scores, and printed figures."""
-    for key, path in _scored(settings):
+    for key, path in _scored(known.settings):
         yield from (f"{key}: {problem}" for problem in _unread(path, read_scored_pairs))
     yield from _unread(PUBLISHED, read_published)
 

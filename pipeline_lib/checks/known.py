@@ -1,10 +1,16 @@
-"""What can be known of a study before its work, from its parameters and its tables of captions."""
+"""A study's settings and raw data sets, and what follows from both."""
 
 from functools import cached_property
 
 from pipeline_lib.checks.data import Data
-from pipeline_lib.checks.shown import Photos, of_kinds, photos_of_rows, photos_shown, source_of
-from pipeline_lib.contract.tables import TRAIN, VAL
+from pipeline_lib.checks.shown import (
+    Photos,
+    photos_of_rows,
+    photos_shown,
+    source_of,
+    translator_photos,
+)
+from pipeline_lib.contract.tables import TRAIN
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.settings.study import Settings
@@ -35,6 +41,12 @@ class Known:
         """Photos that each pair set shows: of pseudopairs, those of the lent captions, too."""
         return photos_shown(self.settings, self.rows)
 
+    @cached_property
+    def taught(self) -> dict[str, Photos | None]:
+        """Photos that each translator learns, and is validated on; None if unknown."""
+        names = self.settings.translators
+        return {name: translator_photos(self.settings, self.data, name) for name in names}
+
     def photos(self, dataset: str) -> set[str] | None:
         """Return the ids of a data set's photos, a name for all that are drawn; None if unknown."""
         dataset = source_of(self.settings, dataset)
@@ -51,7 +63,7 @@ class Known:
         more = [borrowed[name].images_of.pairs for name in names if name in borrowed]
         return {own[name].dataset for name in [*names, *more] if name in own}
 
-    def languages(self, pairs: str) -> set[str] | None:
+    def training_languages(self, pairs: str) -> set[str] | None:
         """Return the languages of training captions; None if there is no such pair set."""
         own, borrowed = self.settings.pairs, self.settings.pseudopairs
         found: set[str] = set()
@@ -59,43 +71,15 @@ class Known:
             found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
         return found or None
 
-    def validated(self, pairs: str) -> set[str] | None:
-        """Return the languages of validation captions; None if there is no such pair set.
-
-        A teacher lends training captions alone.
-        """
-        own, chain = self.settings.pairs, self.settings.pair_sets(pairs)
-        sets = [own[name] for name in chain if name in own]
-        return {language for each in sets for language in each.validation_kinds} if chain else None
-
-    def learnt(self, pairs: str) -> set[str]:
+    def training_photos(self, pairs: str) -> set[str]:
         """Return the ids of the training photos of a pair set and of its ``plus``."""
         return set().union(*(self.rows[name][TRAIN] for name in self.settings.pair_sets(pairs)))
 
-    def captioned(self, pairs: str, language: str) -> set[str]:
-        """Return the ids of the training photos of pair sets with captions of a language."""
-        found = set()
-        for name in self.settings.pair_sets(pairs):
-            own = self.settings.pairs[name]
-            kinds = {language: own.captions.get(language, [])}
-            found |= self.rows[name][TRAIN] & of_kinds(self.data[own.dataset], TRAIN, kinds)
-        return found
-
-    def seen(self, recipe: Recipe) -> tuple[list[str], set[str] | None]:
+    def extractors_and_photos(self, recipe: Recipe) -> tuple[list[str], set[str] | None]:
         """Return a recipe's extractors and the photos that they see; None if some are unknown."""
         extractors = [e for e in (recipe.features, recipe.more_features) if e != NONE]
         photos = [self.photos(self.settings.extractors[e].dataset) for e in extractors]
         return extractors, None if None in photos else set().union(*photos)
-
-    def photos_learnt(self, recipe: Recipe) -> int:
-        """Return how many training photos with features a recipe has (most, of drawn ones)."""
-        _, seen = self.seen(recipe)
-        data = self.data.get(recipe.dataset)
-        if data is None or seen is None:
-            return 0
-        if data.images is None:
-            return data.photos.get(TRAIN, 0)
-        return len(self.learnt(recipe.pairs) & seen)
 
     def training_captions(self, recipe: Recipe) -> int | None:
         """Return how many captions a recipe can draw a batch from at most; None if unknown."""
@@ -106,33 +90,8 @@ class Known:
             if data is None:
                 return None
             total += sum(
-                data.captions.get(("train", language, kind), 0)
+                data.captions.get((TRAIN, language, kind), 0)
                 for language, kinds in chosen.captions.items()
                 for kind in kinds
             )
         return total
-
-    def largest_batch(self, recipe: Recipe) -> int | None:
-        """Return how many of what batches hold a recipe has at most; None if unknown."""
-        captions = self.training_captions(recipe)
-        if recipe.batch_of == "captions" or captions is None:
-            return captions
-        datasets = {
-            source_of(self.settings, self.settings.pairs[name].dataset)
-            for name in self.settings.pair_sets(recipe.pairs)
-        }
-        return sum(self.data[name].photos.get("train", 0) for name in datasets)
-
-    def validation(self, recipe: Recipe) -> tuple[int, dict[str, int]]:
-        """Return a recipe's validation photos and captions by language; 0 of what is not known."""
-        counts, photos = dict.fromkeys(recipe.languages, 0), 0
-        for name in self.settings.pair_sets(recipe.pairs):
-            chosen = self.settings.pairs.get(name)
-            data = self.data.get(chosen.dataset) if chosen else None
-            kinds = chosen.validation_kinds if data else {}
-            photos = max(photos, data.photos.get(VAL, 0) if kinds else 0)
-            for language in kinds.keys() & counts.keys():
-                counts[language] += sum(
-                    data.captions.get((VAL, language, kind), 0) for kind in kinds[language]
-                )
-        return photos, counts

@@ -1,19 +1,17 @@
 """What a recipe learns from, by way of other models, too, shows no photo that it is tested on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import permutations
 
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import (
     Photos,
+    builds_upon,
+    learnt_pair_sets,
     source_of,
-    translator_photos,
     translators_of,
 )
 from pipeline_lib.contract.tables import TRAIN, VAL
-from pipeline_lib.settings.entries import PAIRS, entry_of
-from pipeline_lib.settings.recipes import Recipe
-from pipeline_lib.settings.study import Settings
 
 
 def leaks(known: Known) -> Iterator[str]:
@@ -23,11 +21,10 @@ def leaks(known: Known) -> Iterator[str]:
     Weights may be chosen by photos that are validated on, and by none that are tested on.
     """
     settings, recipes = known.settings, known.recipes
-    taught = {name: translator_photos(settings, known.data, name) for name in settings.translators}
     for name, recipe in recipes.items():
         own = known.data.get(recipe.dataset)
         forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)} if own else {}
-        for teacher, said in builds_upon(known, name).items() if own else ():
+        for teacher, said in builds_upon(settings, recipes, name).items() if own else ():
             for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
                 where, dataset = f"recipes.{name}: {said} {pairs}", recipe.dataset
                 found = {split: known.shown[pairs][split] for split in splits}
@@ -37,33 +34,28 @@ def leaks(known: Known) -> Iterator[str]:
                         f"{dataset} validates or tests on. Name {dataset} in exclude_images of "
                         f"{pairs}, or pairs of its own split"
                     )
-                yield from _of_translators(settings, where, pairs, dataset, taught, forbidden)
+                yield from _of_translators(known, where, pairs, dataset, forbidden)
         yield from _in_two_splits(known, name, forbidden.get(TRAIN, set()))
 
 
 def _of_translators(
-    settings: Settings,
-    where: str,
-    pairs: str,
-    dataset: str,
-    taught: Mapping[str, Photos | None],
-    forbidden: Photos,
+    known: Known, where: str, pairs: str, dataset: str, forbidden: Photos
 ) -> Iterator[str]:
     """Yield which photos the translators of a pair set's captions learnt.
 
     Args:
-        settings: Of the study.
+        known: What is known of the study.
         where: What begins a sentence.
         pairs: The pair set.
         dataset: That the recipe is validated and tested on.
-        taught: Photos that each translator learns, and is validated on; None if unknown.
         forbidden: Photos of the data set that may not be learnt, or validated on.
     """
+    settings = known.settings
     source, own = source_of(settings, dataset), settings.pairs.get(pairs)
     if own and source_of(settings, own.dataset) == source:
         return  # checks/translated.py compares the translator with what it translates.
     for translator in dict.fromkeys(translators_of(settings, pairs)):
-        if shared := _shared(taught[translator] or {}, forbidden):
+        if shared := _shared(known.taught[translator] or {}, forbidden):
             yield (
                 f"{where}, translated by {translator}, which learnt {len(shared)} photos (first: "
                 f"{min(shared)}) that {source} validates or tests on. Name {source} in "
@@ -79,7 +71,7 @@ def _in_two_splits(known: Known, name: str, named: set[str]) -> Iterator[str]:
     """Yield which photos one set of a recipe trains on and another validates on.
 
     Args:
-        known: Of the study.
+        known: What is known of the study.
         name: Of the recipe.
         named: Photos whose training is named already.
     """
@@ -91,29 +83,3 @@ def _in_two_splits(known: Known, name: str, named: set[str]) -> Iterator[str]:
                 f"{min(shared)}) that {validated} validates on. Name sets of one split, or the "
                 f"data set of {validated} in exclude_images of {learnt}"
             )
-
-
-def builds_upon(known: Known, name: str) -> dict[str, str]:
-    """Return the recipe, and those whose models it learns by, with a clause that says how."""
-    settings, recipes = known.settings, known.recipes
-    found, waiting = {name: "it learns from"}, [name]
-    while waiting:
-        recipe = recipes[waiting.pop()]
-        ways = {recipe.initial: f"{recipe.initial}, whose weights it starts from, learnt from"}
-        for pairs in settings.pair_sets(recipe.pairs):
-            if pairs in settings.pseudopairs:
-                teacher = settings.pseudopairs[pairs].teacher
-                ways[teacher] = f"{teacher}, which chose the captions of {pairs}, learnt from"
-        new = {other: said for other, said in ways.items() if other in recipes.keys() - found}
-        found |= new
-        waiting += new
-    return found
-
-
-def learnt_pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the pair sets that a recipe and its word vectors learn from, and which splits."""
-    for pairs in settings.pair_sets(recipe.pairs):
-        yield pairs, (TRAIN, VAL)
-    vectors = settings.word_vectors.get(recipe.word_vectors)
-    for pairs in settings.pair_sets(entry_of(vectors.source, PAIRS) if vectors else ""):
-        yield pairs, (TRAIN,)

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 
-from pipeline_lib.checks.data import Data
+from pipeline_lib.checks.data import Data, no_such_kind
 from pipeline_lib.checks.known import Known
-from pipeline_lib.checks.sources import lacking
 from pipeline_lib.contract.tables import VAL
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.recipes import Recipe
 
 
 def recipe_problems(known: Known) -> Iterator[str]:
-    """What a recipe learns from and is tested on; without one there is nothing to report."""
+    """Yield what a recipe cannot learn from, or be tested on; none at all can report nothing."""
     if not known.recipes:
         yield "recipes: expected 1 or more, found none"
     for name, recipe in known.recipes.items():
@@ -26,22 +25,35 @@ def recipe_problems(known: Known) -> Iterator[str]:
 
 def _language_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """Languages that a recipe cannot learn, or whose learning nothing would measure."""
-    learnt, validated = known.languages(recipe.pairs), known.validated(recipe.pairs)
+    learnt, validated = (
+        known.training_languages(recipe.pairs),
+        _validation_languages(known, recipe.pairs),
+    )
     for language in recipe.languages:
-        for kind, known in (("", learnt), ("validation ", validated)):
-            if known is not None and language not in known:
+        for kind, there in (("", learnt), ("validation ", validated)):
+            if there is not None and language not in there:
                 yield (
                     f"{where}.languages: {language} is in no {kind}captions of the pair set "
-                    f"{recipe.pairs}, which has {', '.join(sorted(known)) or 'none'}"
+                    f"{recipe.pairs}, which has {', '.join(sorted(there)) or 'none'}"
                 )
                 break
+
+
+def _validation_languages(known: Known, pairs: str) -> set[str] | None:
+    """Return the languages of validation captions; None if there is no such pair set.
+
+    A teacher lends training captions alone.
+    """
+    own, chain = known.settings.pairs, known.settings.pair_sets(pairs)
+    sets = [own[name] for name in chain if name in own]
+    return {language for each in sets for language in each.validation_kinds} if chain else None
 
 
 def _pool_problems(known: Known, recipe: Recipe, data: Data) -> Iterator[str]:
     for language in recipe.languages:
         kind, there = known.settings.pools[language], data.annotations(known.split, language)
         if kind not in there:
-            yield lacking(f"pools.{language}", kind, known.split, recipe.dataset, there)
+            yield no_such_kind(f"pools.{language}", kind, known.split, recipe.dataset, there)
         elif len(data.captioned.get((known.split, language, kind), ())) == 1:
             yield (
                 f"pools.{language}: expected {kind}s of 2 photos or more in the split "
@@ -64,22 +76,19 @@ def _crop_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
 
 def _feature_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """Photos that a recipe reads and no extractor of its features has."""
-    extractors, seen = known.seen(recipe)
+    extractors, seen = known.extractors_and_photos(recipe)
+    if seen is None:
+        return
     sets = {known.settings.extractors[extractor].dataset for extractor in extractors}
     taught = () if recipe.reads_text_alone else known.datasets(recipe.pairs)
-    read = {recipe.dataset, *taught}
-    for name in sorted(read):
-        photos = known.photos(name)
-        if photos is None or seen is None:
-            continue
-        lacking = photos - seen
-        if lacking:
+    for name in sorted({recipe.dataset, *taught}):
+        if unseen := (known.photos(name) or set()) - seen:
             yield (
-                f"{where}.features: {len(lacking):,} photos of {name} (first: "
-                f"{min(lacking)}) have no features by {' and '.join(extractors)}, of "
+                f"{where}.features: {len(unseen):,} photos of {name} (first: "
+                f"{min(unseen)}) have no features by {' and '.join(extractors)}, of "
                 f"{', '.join(sorted(sets))}. Name an extractor of {name} in more_features"
             )
-    if recipe.reads_text_alone and seen is not None:
+    if recipe.reads_text_alone:
         yield from _text_problems(known, where, recipe, extractors, seen)
 
 
@@ -89,14 +98,14 @@ def _text_problems(
     """Photos without features where a recipe that reads text alone needs them, too."""
     without = f"by {' and '.join(extractors)}"
     for name in known.settings.pair_sets(recipe.pairs):
-        if lacking := known.rows[name][VAL] - seen:
+        if unseen := known.rows[name][VAL] - seen:
             yield (
                 f"{where}.pairs: expected features of all validation photos, {name} has "
-                f"{len(lacking):,} (first: {min(lacking)}) without {without}. Leave their "
+                f"{len(unseen):,} (first: {min(unseen)}) without {without}. Leave their "
                 f"captions out by pairs.{name}.validation, or name their extractor in "
                 "more_features"
             )
-    learnt = known.learnt(recipe.pairs)
+    learnt = known.training_photos(recipe.pairs)
     if learnt and not learnt & seen:
         yield (
             f"{where}.features: expected features of some of the {len(learnt):,} training "

@@ -8,6 +8,8 @@ from pipeline_lib.checks.data import Data
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.selection import half_of
 from pipeline_lib.settings.corpora import Annotation, PairSet
+from pipeline_lib.settings.entries import PAIRS, entry_of
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.settings.study import Settings
 from pipeline_lib.settings.synthesis import Translation, TranslatorRecipe
@@ -73,6 +75,31 @@ def translator_photos(settings: Settings, data: Mapping[str, Data], name: str) -
         selected = _selected(settings, data, settings.pairs[pairs])
         hidden = hidden | selected[TRAIN] | selected[VAL]
     return {split: ids - hidden for split, ids in found.items()}
+
+
+def builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) -> dict[str, str]:
+    """Return the recipe, and those whose models it learns by, with a clause that says how."""
+    found, waiting = {name: "it learns from"}, [name]
+    while waiting:
+        recipe = recipes[waiting.pop()]
+        ways = {recipe.initial: f"{recipe.initial}, whose weights it starts from, learnt from"}
+        for pairs in settings.pair_sets(recipe.pairs):
+            if pairs in settings.pseudopairs:
+                teacher = settings.pseudopairs[pairs].teacher
+                ways[teacher] = f"{teacher}, which chose the captions of {pairs}, learnt from"
+        new = {other: said for other, said in ways.items() if other in recipes.keys() - found}
+        found |= new
+        waiting += new
+    return found
+
+
+def learnt_pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the pair sets that a recipe and its word vectors learn from, and which splits."""
+    for pairs in settings.pair_sets(recipe.pairs):
+        yield pairs, (TRAIN, VAL)
+    vectors = settings.word_vectors.get(recipe.word_vectors)
+    for pairs in settings.pair_sets(entry_of(vectors.source, PAIRS) if vectors else ""):
+        yield pairs, (TRAIN,)
 
 
 def source_of(settings: Settings, dataset: str) -> str:

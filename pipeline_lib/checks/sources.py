@@ -1,12 +1,12 @@
-"""What recipes are made from: worlds, splits, languages, extractors, pair sets, translators."""
+"""What recipes are made from: worlds, splits, languages, extractors, pair sets."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 
-from pipeline_lib.checks.data import raw_folder, world_of
+from pipeline_lib.checks.data import no_such_kind, raw_folder, world_of
 from pipeline_lib.checks.files import named_files
 from pipeline_lib.checks.known import Known
-from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
 from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
@@ -18,7 +18,7 @@ from pipeline_lib.settings.strict import suggest, unknown
 
 
 def world_problems(known: Known) -> Iterator[str]:
-    """Worlds that cannot be drawn, and what others expect of them that they do not have."""
+    """Yield worlds that cannot be drawn, and what others expect of them that they do not have."""
     for name, world in known.settings.worlds.items():
         asked = argument_problems(**world.model_dump(exclude={"seed"}))
         yield from (f"worlds.{name}: {problem}" for problem in asked)
@@ -46,12 +46,12 @@ def _undrawn(known: Known, key: str, path: Path, world: str) -> Iterator[str]:
 
 
 def split_problems(known: Known) -> Iterator[str]:
-    """Splits that training and evaluation need, with two photos to tell apart."""
+    """Yield splits that training or evaluation needs and that have no two photos to tell apart."""
     sets = known.settings.pairs.values()
     validated = {chosen.dataset for chosen in sets if chosen.validation_kinds}
     for name in sorted({chosen.dataset for chosen in sets}):
         photos = known.data[name].photos if name in known.data else {}
-        asked = ("train", "val") if name in validated else ("train",)
+        asked = (TRAIN, VAL) if name in validated else (TRAIN,)
         for split in asked if photos else ():
             if photos.get(split, 0) < 2:
                 yield (
@@ -80,7 +80,7 @@ def _meant(split: str, photos: dict[str, int]) -> str:
 
 
 def language_problems(known: Known) -> Iterator[str]:
-    """Languages that cannot become tokens, and those that a lexicon finds no words in."""
+    """Yield languages that cannot become tokens, and those that a lexicon finds no words in."""
     for name in known.settings.datasets.keys() & known.data.keys():
         spoken = {language for _, language, _ in known.data[name].captions}
         for language in sorted(spoken - {*known.settings.tokenizers}):
@@ -89,7 +89,7 @@ def language_problems(known: Known) -> Iterator[str]:
                 f"tokenizers.{language}"
             )
     for name, lexicon in known.settings.lexicons.items():
-        learnt = known.languages(lexicon.pairs)
+        learnt = known.training_languages(lexicon.pairs)
         for language in lexicon.languages if learnt else ():
             if language not in learnt:
                 yield (
@@ -99,7 +99,7 @@ def language_problems(known: Known) -> Iterator[str]:
 
 
 def extractor_problems(known: Known) -> Iterator[str]:
-    """Backbones that there are not, and settings that contradict each other."""
+    """Yield backbones that there are not, and settings that contradict each other."""
     for name, extractor in known.settings.extractors.items():
         yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
         yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
@@ -108,47 +108,28 @@ def extractor_problems(known: Known) -> Iterator[str]:
 
 def _weights_problems(extractor: Extractor) -> Iterator[str]:
     """Yield how its weights are named amiss."""
-    weights, known = extractor.weights, BACKBONES.get(extractor.backbone)
+    weights, backbone = extractor.weights, BACKBONES.get(extractor.backbone)
     if not extractor.weights_are_named and not digest_in_name(Path(weights)):
         yield (
             "weights: expected a file named after the first 8 digits of its SHA-256, such as "
             f"resnet50-0676ba61.pth, found {weights}"
         )
-    if known and extractor.weights_are_named:
-        yield from unknown("weights", [weights], known.weights)
+    if backbone and extractor.weights_are_named:
+        yield from unknown("weights", [weights], backbone.weights)
 
 
 def pair_set_problems(known: Known) -> Iterator[str]:
-    """Kinds of captions that a pair set asks for, in the splits that it takes."""
+    """Yield kinds of captions that a pair set asks for and its data set does not have."""
     for name, chosen in known.settings.pairs.items():
         data = known.data.get(chosen.dataset)
         for language, kinds in chosen.captions.items() if data else ():
             where = f"pairs.{name}.captions.{language}"
-            there = data.annotations("train", language)
+            there = data.annotations(TRAIN, language)
             for kind in set(kinds) - set(there):
-                yield lacking(where, kind, "train", chosen.dataset, there)
+                yield no_such_kind(where, kind, TRAIN, chosen.dataset, there)
         for language, kinds in chosen.validation_kinds.items() if data else ():
-            there = data.annotations("val", language)
+            there = data.annotations(VAL, language)
             if not set(kinds) & set(there):
                 key = "captions" if chosen.validation == "same" else "validation"
                 where = f"pairs.{name}.{key}.{language}"
-                yield lacking(where, " or ".join(kinds), "val", chosen.dataset, there)
-
-
-def translator_language_problems(known: Known) -> Iterator[str]:
-    """Languages that a translator learns from."""
-    for name, chosen in known.settings.translators.items():
-        data = known.data.get(chosen.dataset)
-        for key in ("source_language", "target_language") if data else ():
-            language = getattr(chosen, key)
-            if language not in data.languages("train"):
-                yield (
-                    f"translators.{name}.{key}: {chosen.dataset} has no captions in {language} "
-                    f"in the split train. It has {', '.join(sorted(data.languages('train')))}"
-                )
-
-
-def lacking(where: str, kind: str, split: str, dataset: str, there: list[str]) -> str:
-    """Return the sentence that a data set has no captions of a kind."""
-    found = ", ".join(there) or "no captions in that language"
-    return f"{where}: {dataset} has none of the kind {kind} in the split {split}. It has {found}"
+                yield no_such_kind(where, " or ".join(kinds), VAL, chosen.dataset, there)

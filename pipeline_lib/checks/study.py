@@ -16,13 +16,13 @@ from pipeline_lib.checks.sources import (
     language_problems,
     pair_set_problems,
     split_problems,
-    translator_language_problems,
     world_problems,
 )
 from pipeline_lib.checks.suspicious import suspicious
 from pipeline_lib.checks.translated import (
     reranking_problems,
     translation_problems,
+    translator_language_problems,
     translator_problems,
 )
 from pipeline_lib.contract.problems import raise_problems, warn
@@ -33,9 +33,9 @@ CHECKS = (
     world_problems, split_problems, language_problems, extractor_problems, pair_set_problems,
     nothing_left, translator_language_problems, translator_problems, translation_problems,
     lender_problems, recipe_problems, mixed_features, reranking_problems, leaks, growth_problems,
-    memory_problems,
+    memory_problems, file_problems,
 )  # fmt: skip
-"""What yields that which would fail, in the order in which it is told."""
+"""What looks for all that would fail, in the order in which it is told."""
 
 
 @dataclass
@@ -77,7 +77,6 @@ def check_study(settings: Settings, dataset: str | None = None) -> Findings:
     known = Known(settings, data)
     for check in CHECKS:
         found.problems += dict.fromkeys(check(known))
-    found.problems += file_problems(settings)
-    found.missing += missing_files(settings, data)
+    found.missing += missing_files(known)
     found.warnings += suspicious(known)
     return found

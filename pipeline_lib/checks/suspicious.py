@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pipeline_lib.checks.known import Known
-from pipeline_lib.checks.leaks import builds_upon
 from pipeline_lib.checks.photos import photos_in_two_splits
-from pipeline_lib.checks.shown import source_of
+from pipeline_lib.checks.shown import builds_upon, source_of
 from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
 from pipeline_lib.contract.reports import RECALL_SUM
-from pipeline_lib.contract.tables import VAL
+from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
 from pipeline_lib.images.transforms import TRANSFORMS
@@ -17,19 +16,13 @@ from pipeline_lib.settings.recipes import Recipe
 
 
 def suspicious(known: Known) -> Iterator[str]:
-    """What may be meant."""
+    """Yield what may be meant, and more likely is not."""
     if known.split == VAL:
         yield (
             "evaluations.retrieval.split: val are the photos that choose the weights of each "
             "recipe: figures of them flatter it. Name a split that nothing has seen"
         )
-    for name, data in known.data.items():
-        for split in sorted(data.photos.keys() - {*SPLITS, known.split}):
-            if (meant := intended_split(split)) and name in known.settings.datasets:
-                yield (
-                    f"datasets.{name}: nothing uses the {data.photos[split]} photos of the "
-                    f"split {split!r}. Did you mean {meant!r}?"
-                )
+    yield from _unused_splits(known)
     yield from _unread_languages(known)
     yield from _unmeasured_languages(known)
     for name, recipe in known.recipes.items():
@@ -37,18 +30,19 @@ def suspicious(known: Known) -> Iterator[str]:
         yield from _few_to_validate(known, f"recipes.{name}", recipe)
         yield from _photos_read_as_text(known, f"recipes.{name}", recipe)
         yield from _learnt_by_another(known, name, recipe)
-    for name, extractor in known.settings.extractors.items():
-        data = known.data.get(extractor.dataset)
-        if data and data.images is not None:
-            twins = photos_in_two_splits(data.images, Path(extractor.images))
-            yield from (f"extractors.{name}.images: {each}" for each in twins)
-    for name, recipe in known.recipes.items():
-        most = known.largest_batch(recipe)
-        if most is not None and most < recipe.batch_size:
-            yield (
-                f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {most} "
-                f"training {recipe.batch_of} of {recipe.pairs}: each batch is all of them"
-            )
+    yield from _equal_photos(known)
+    yield from _batches_of_all(known)
+
+
+def _unused_splits(known: Known) -> Iterator[str]:
+    """Splits that nothing reads, by a name that may stand for another."""
+    for name, data in known.data.items():
+        for split in sorted(data.photos.keys() - {*SPLITS, known.split}):
+            if (meant := intended_split(split)) and name in known.settings.datasets:
+                yield (
+                    f"datasets.{name}: nothing uses the {data.photos[split]} photos of the "
+                    f"split {split!r}. Did you mean {meant!r}?"
+                )
 
 
 def _unread_languages(known: Known) -> Iterator[str]:
@@ -94,7 +88,7 @@ def _crops_side_by_side(known: Known, where: str, recipe: Recipe) -> Iterator[st
 
 def _few_to_validate(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """A recipe whose validation photos cannot tell what is learnt from chance."""
-    photos, captions = known.validation(recipe)
+    photos, captions = _validation_counts(known, recipe)
     if not all(captions.values()) or recipe.select_by != RECALL_SUM:
         return
     chance, deviation = chance_recall_sums([(photos, count) for count in captions.values()])
@@ -107,9 +101,24 @@ def _few_to_validate(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
         )
 
 
+def _validation_counts(known: Known, recipe: Recipe) -> tuple[int, dict[str, int]]:
+    """Return a recipe's validation photos and captions by language; 0 of what is not known."""
+    counts, photos = dict.fromkeys(recipe.languages, 0), 0
+    for name in known.settings.pair_sets(recipe.pairs):
+        chosen = known.settings.pairs.get(name)
+        data = known.data.get(chosen.dataset) if chosen else None
+        kinds = chosen.validation_kinds if data else {}
+        photos = max(photos, data.photos.get(VAL, 0) if kinds else 0)
+        for language in kinds.keys() & counts.keys():
+            counts[language] += sum(
+                data.captions.get((VAL, language, kind), 0) for kind in kinds[language]
+            )
+    return photos, counts
+
+
 def _photos_read_as_text(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """Data sets of which a recipe reads captions alone, though an extractor has the photos."""
-    _, seen = known.seen(recipe)
+    _, seen = known.extractors_and_photos(recipe)
     if seen is None or not recipe.reads_text_alone:
         return
     for name in sorted(known.datasets(recipe.pairs)):
@@ -130,7 +139,7 @@ def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]
     if not {chosen.language for chosen in sets}.intersection(recipe.languages):
         return
     own = {*known.settings.pair_sets(recipe.pairs)}
-    for other in sorted(builds_upon(known, name).keys() - {name}):
+    for other in sorted(builds_upon(known.settings, known.recipes, name).keys() - {name}):
         for pairs in known.settings.pair_sets(known.recipes[other].pairs):
             if pairs not in own:
                 yield (
@@ -138,3 +147,35 @@ def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]
                     "captions count as unseen in its sentence similarity: as seen counts what "
                     f"is in {recipe.pairs}. Read that figure of all pairs, not of the unseen"
                 )
+
+
+def _equal_photos(known: Known) -> Iterator[str]:
+    """Photos of two splits that are the same file."""
+    for name, extractor in known.settings.extractors.items():
+        data = known.data.get(extractor.dataset)
+        if data and data.images is not None:
+            twins = photos_in_two_splits(data.images, Path(extractor.images))
+            yield from (f"extractors.{name}.images: {each}" for each in twins)
+
+
+def _batches_of_all(known: Known) -> Iterator[str]:
+    """Batches that are larger than what they are drawn from."""
+    for name, recipe in known.recipes.items():
+        most = _largest_batch(known, recipe)
+        if most is not None and most < recipe.batch_size:
+            yield (
+                f"recipes.{name}.batch_size: {recipe.batch_size} is more than the {most} "
+                f"training {recipe.batch_of} of {recipe.pairs}: each batch is all of them"
+            )
+
+
+def _largest_batch(known: Known, recipe: Recipe) -> int | None:
+    """Return how many of what batches hold a recipe has at most; None if unknown."""
+    captions = known.training_captions(recipe)
+    if recipe.batch_of == "captions" or captions is None:
+        return captions
+    datasets = {
+        source_of(known.settings, known.settings.pairs[name].dataset)
+        for name in known.settings.pair_sets(recipe.pairs)
+    }
+    return sum(known.data[name].photos.get(TRAIN, 0) for name in datasets)

@@ -3,17 +3,28 @@
 from collections.abc import Iterator
 
 from pipeline_lib.checks.known import Known
-from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
-from pipeline_lib.checks.shown import Photos, translator_photos
+from pipeline_lib.checks.shown import Photos, builds_upon, learnt_pair_sets
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.settings.rerankings import Reranking
+
+
+def translator_language_problems(known: Known) -> Iterator[str]:
+    """Yield the languages of a translator that its data set has no training captions in."""
+    for name, chosen in known.settings.translators.items():
+        data = known.data.get(chosen.dataset)
+        for key in ("source_language", "target_language") if data else ():
+            language = getattr(chosen, key)
+            if language not in data.languages(TRAIN):
+                yield (
+                    f"translators.{name}.{key}: {chosen.dataset} has no captions in {language} "
+                    f"in the split train. It has {', '.join(sorted(data.languages('train')))}"
+                )
 
 
 def translator_problems(known: Known) -> Iterator[str]:
     """Yield which translators have nothing to learn from, or to be validated on."""
     for name, chosen in known.settings.translators.items():
-        learnt = translator_photos(known.settings, known.data, name) or {}
-        for split, photos in learnt.items():
+        for split, photos in (known.taught[name] or {}).items():
             if not photos:
                 yield (
                     f"translators.{name}: expected parallel text of {chosen.dataset} in the split "
@@ -77,12 +88,12 @@ def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[s
     """Yield which photos are ranked by a recipe that has learnt them, or builds upon one that has.
 
     Args:
-        known: Of the study.
+        known: What is known of the study.
         name: Of the re-ranking.
         ranked: Photos whose translations it ranks.
     """
     recipe = known.settings.rerankings[name].recipe
-    for teacher, said in builds_upon(known, recipe).items():
+    for teacher, said in builds_upon(known.settings, known.recipes, recipe).items():
         seen: Photos = {TRAIN: set(), VAL: set()}
         for pairs, splits in learnt_pair_sets(known.settings, known.recipes[teacher]):
             for split in splits:
@@ -102,7 +113,7 @@ def _learnt(known: Known, name: str) -> Iterator[str]:
     settings = known.settings
     dataset = settings.translations[name].dataset
     translator = settings.translator_of(settings.translations[name])
-    found = translator_photos(settings, known.data, translator) if translator else None
+    found = known.taught[translator] if translator else None
     if found:
         own = known.data[dataset]
         shared = found[TRAIN] & own.outside(TRAIN) | found[VAL] & own.outside(TRAIN, VAL)

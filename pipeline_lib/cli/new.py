@@ -9,7 +9,8 @@ import click
 
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
-from pipeline_lib.cli.study_params import DOORS, Door, Found, Source, study_params
+from pipeline_lib.cli.layouts import DOORS, Door, Found, Source
+from pipeline_lib.cli.study_params import study_params
 from pipeline_lib.contract.problems import said_before, warn
 from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES

@@ -5,8 +5,7 @@ from itertools import chain
 from pathlib import Path
 
 from pipeline_lib.checks.data import world_of
-from pipeline_lib.checks.leaks import builds_upon, learnt_pair_sets
-from pipeline_lib.checks.shown import source_of, translations_of
+from pipeline_lib.checks.shown import builds_upon, learnt_pair_sets, source_of, translations_of
 from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import SettingsError

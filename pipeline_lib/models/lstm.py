@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from pipeline_lib.compute.arithmetic.kernels import kernels, made_of_kernels
+from pipeline_lib.compute.arithmetic.kernels import kernels
+from pipeline_lib.compute.arithmetic.mode import made_of_kernels
 from pipeline_lib.compute.device import summing_type
 from pipeline_lib.models.prefixes import PrefixTree
 

@@ -1,6 +1,6 @@
 """What the code of a stage does, in a few lines of text: one digest per module that it imports.
 
-A stage that depended on its modules themselves would have DVC write their 40 names into every
+A stage that depended on its modules themselves would have DVC write their 80 names into every
 entry of dvc.lock, and train anew for a comment. The digest is of the syntax tree, which comments,
 docstrings and layout do not change. In ``settings``, a field without a value changes it neither:
 what a recipe has there is compared by value, and its type can only refuse.
@@ -22,8 +22,8 @@ _WRITES_NOTHING = frozenset(
     ROOT / "pipeline_lib" / module
     for module in ("settings/study.py", "settings/loading.py", "checks/study.py")
 )
-"""Two read all of params.yaml for every stage; what a stage reads of it is compared by value. The
-third can only refuse."""
+"""Of the first two, the form and the reading of all of params.yaml, for every stage: what a stage
+reads of it is compared by value. The third can only refuse."""
 
 
 def stage_code(stage: str, described: Iterable[str] = ()) -> str:

@@ -1,9 +1,8 @@
 """What a joint space is: its encoders, their sizes, and the similarity between their vectors.
 
 Nothing here says how it learns, so that a saved model loads by these keys alone. A text encoder or
-an image head is added by a class of its keys in :data:`TEXT_ENCODERS` or :data:`IMAGE_HEADS` (those
-for sizes are in :data:`LAYER_KEYS`, too), and by its layers under the same name in
-models/encoders.py.
+an image head is added by a class of its keys in :data:`TEXT_ENCODERS` or :data:`IMAGE_HEADS`, and
+by its layers under the same name in models/encoders.py.
 """
 
 from collections.abc import Iterator, Mapping
@@ -156,13 +155,6 @@ IMAGE_HEADS: dict[str, type[Strict]] = {"mlp": MLPImage, "residual": ResidualIma
 
 PARTS = {"text_encoder": TEXT_ENCODERS, "image_head": IMAGE_HEADS}
 """What an architecture names, each with the keys of those that it can be."""
-
-LAYER_KEYS = (
-    "text_encoder", "image_head", "word_dim", "embed_dim", "universal_dim", "orthogonal_map",
-    "recurrent", "recurrent_sharing", "hidden_dim", "projection",
-    "image_hidden_dims", "image_hidden_dim", "image_crops",
-)  # fmt: skip
-"""Keys that say which layers there are, and how large they are."""
 
 
 def chosen(

@@ -1,4 +1,4 @@
-"""params.yaml and papers.yaml, read and checked, with all that is wrong told at once.
+"""params.yaml and papers.yaml, read and checked.
 
 YAML is read with ruamel as YAML 1.2, as DVC does (so ``no`` is Norwegian and ``2e-4`` a number).
 """
@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pipeline_lib.settings.messages import lines_of, read_yaml, readable
-from pipeline_lib.settings.references.every import reference_problems
 from pipeline_lib.settings.references.recipes import form_problems
+from pipeline_lib.settings.references.sections import reference_problems
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import PAPERS, PARAMS, Settings
 

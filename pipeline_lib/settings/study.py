@@ -79,9 +79,9 @@ class Settings(Strict):
     def origins(self, name: str) -> dict[str, tuple[object, str]]:
         """Return each value of a recipe with where it comes from."""
         recipe = self.recipe(name).model_dump()
-        return {key: (value, self.place(name, key)) for key, value in recipe.items()}
+        return {key: (value, self.place_of(name, key)) for key, value in recipe.items()}
 
-    def place(self, name: str, key: str) -> str:
+    def place_of(self, name: str, key: str) -> str:
         """Return where a recipe's value of a key stands; the recipe itself if nowhere."""
         row = self.recipes[name]
         layers = {**self._layers(str(row["paper"])), f"recipes.{name}": row}
@@ -105,7 +105,7 @@ class Settings(Strict):
         }
 
     @cached_property
-    def rows(self) -> dict[str, dict[str, object]]:
+    def merged_recipes(self) -> dict[str, dict[str, object]]:
         """Recipes as merged values; without those that cannot be one, which are named elsewhere."""
         found = {}
         for name in self.recipes:
@@ -114,7 +114,7 @@ class Settings(Strict):
         return found
 
     @property
-    def captions(self) -> list[str]:
+    def caption_tables(self) -> list[str]:
         """Names of all tables of captions: data sets, and data sets with translations added."""
         return [*self.datasets, *self.translations]
 

@@ -112,12 +112,14 @@ def test_a_short_table_becomes_a_study_whose_settings_load(root, table):
         assert (folder / name).read_bytes() == (flickr8k / name).read_bytes()
 
 
-def test_what_is_written_has_the_layout_that_dvc_keeps(root):
+def test_what_is_written_has_the_layout_and_comments_that_dvc_keeps(root):
     made(root, new(write(SHORT)))
     path = root / "studies/mine/params.yaml"
     before = path.read_text(encoding="utf-8")
-    apply_overrides(path, [])
-    assert path.read_text(encoding="utf-8") == before
+    assert len(re.findall(r"^ *# ", before, re.MULTILINE)) > 20
+    apply_overrides(path, ["recipes.mine.max_epochs=3"])
+    changed = re.sub(r"max_epochs: \d+", "max_epochs: 3", before)
+    assert path.read_text(encoding="utf-8") == changed
 
 
 def test_drawn_splits_go_by_the_photo_and_not_by_its_place(root):

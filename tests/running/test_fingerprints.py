@@ -189,7 +189,8 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
         for path in python(program).stdout.split()
         if not path.endswith("__init__.py")
     }
-    # study.py imports the form of every section of params.yaml, of whatever stage it is.
+    # study.py imports the form of every section of params.yaml, and loading.py the checks of its
+    # names, of whatever stage they are.
     forms = {str(path.relative_to(ROOT)) for path in ROOT.glob("pipeline_lib/settings/**/*.py")}
     assert "pipeline_lib/running/publishing.py" in imported
     # How a stage is started changes nothing that it does.

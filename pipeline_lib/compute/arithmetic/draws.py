@@ -25,12 +25,12 @@ def normal(
 
 
 def bernoulli(x: Tensor, p: float = 0.5, *, generator: torch.Generator | None = None) -> Tensor:
-    """Fill a tensor with ones, a share ``p`` of it, and zeros: ``aten::bernoulli_``."""
+    """Fill a tensor with ones, each with probability ``p``, and zeros: ``aten::bernoulli_``."""
     return x.copy_(_draw_bits(x, generator) < round(p * 2**BITS))
 
 
 def dropout(x: Tensor, share: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """Return numbers, a share of them 0, and where they are kept: ``aten::native_dropout``."""
+    """Return numbers, each dropped with probability ``share``, and where they are kept."""
     kept = _draw_bits(x, None) >= round(share * 2**BITS)
     return x * kept.to(x.dtype).div_(1 - share), kept
 

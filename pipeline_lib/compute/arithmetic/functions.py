@@ -112,6 +112,16 @@ def tanh(x: Tensor) -> Tensor:
     return exp(x.mul(2)).add_(1).reciprocal_().mul_(-2).add_(1)
 
 
+def tanh_backward(gradient: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient before a hyperbolic tangent whose value is ``y``."""
+    return y.mul(y).neg_().add_(1).mul_(gradient)
+
+
+def sigmoid_backward(gradient: Tensor, y: Tensor) -> Tensor:
+    """Return the gradient before a sigmoid whose value is ``y``."""
+    return y.neg().add_(1).mul_(y).mul_(gradient)
+
+
 def _polynomial(x: Tensor, coefficients: list[float]) -> Tensor:
     value = x.mul(coefficients[0]).add_(coefficients[1])
     for coefficient in coefficients[2:]:

@@ -5,8 +5,6 @@ import math
 import torch
 from torch import Tensor
 
-aten = torch.ops.aten
-
 BITS = 53
 """Of a float64's significand."""
 
@@ -71,7 +69,7 @@ def total(x: Tensor, dims: list[int] | int | None = None, keepdim: bool = False)
     terms = math.prod(x.shape[d] for d in dims)
     if terms > 1 and x.numel():
         x = to_grid(x, BITS - 1 - (terms - 1).bit_length(), dims)
-    return aten.sum.dim_IntList(x, dims, keepdim)
+    return torch.ops.aten.sum.dim_IntList(x, dims, keepdim)
 
 
 def average(x: Tensor, dims: list[int] | None = None, keepdim: bool = False, **_: object) -> Tensor:

@@ -1,18 +1,19 @@
 """The inner loops of recurrences, without the cost of looking up each operation."""
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import wraps
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes, _get_current_dispatch_mode
 
-from pipeline_lib.compute.arithmetic.functions import sigmoid, tanh
+from pipeline_lib.compute.arithmetic.functions import (
+    sigmoid,
+    sigmoid_backward,
+    tanh,
+    tanh_backward,
+)
 from pipeline_lib.compute.arithmetic.grid import bits_of_factors, product, to_grid, total
-from pipeline_lib.compute.arithmetic.mode import Exact
-from pipeline_lib.compute.arithmetic.operations import addcmul, sigmoid_backward, tanh_backward
+from pipeline_lib.compute.arithmetic.operations import addcmul
 
 
 @dataclass(frozen=True)
@@ -46,21 +47,6 @@ class Kernels:
 def kernels(kind: torch.dtype) -> Kernels:
     """Return the exact kernels of float64, and PyTorch's of other types."""
     return _EXACT_KERNELS if kind == torch.float64 else _FAST_KERNELS
-
-
-def made_of_kernels(function: Callable) -> Callable:
-    """Decorate a function that is exact by itself: :class:`Exact` need not watch its operations.
-
-    That takes 10 microseconds for each of them, as long as the operation itself on a small tensor.
-    """
-
-    @wraps(function)
-    def unwatched(*args: object, **kwargs: object) -> object:
-        watched = isinstance(_get_current_dispatch_mode(), Exact)
-        with _disable_current_modes() if watched else nullcontext():
-            return function(*args, **kwargs)
-
-    return unwatched
 
 
 def _affine(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:

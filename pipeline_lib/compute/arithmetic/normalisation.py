@@ -50,7 +50,10 @@ def batch_norm(
     momentum: float,
     floor: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return normalised numbers, means, 1 / deviations: ``aten::native_batch_norm``."""
+    """Return normalised numbers, means, 1 / deviations: ``aten::native_batch_norm``.
+
+    Without training means and deviations are empty; with it, running ones are updated in place.
+    """
     dims = [d for d in range(x.ndim) if d != 1]
     shape = [-1 if d == 1 else 1 for d in range(x.ndim)]
     mean, var = running_mean, running_var

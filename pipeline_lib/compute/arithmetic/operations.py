@@ -16,8 +16,10 @@ from pipeline_lib.compute.arithmetic.functions import (
     power,
     root,
     sigmoid,
+    sigmoid_backward,
     sin,
     tanh,
+    tanh_backward,
 )
 from pipeline_lib.compute.arithmetic.grid import average, product, total
 from pipeline_lib.compute.arithmetic.matrices import qr
@@ -58,16 +60,6 @@ def _mv(a: Tensor, b: Tensor) -> Tensor:
 
 def _dot(a: Tensor, b: Tensor) -> Tensor:
     return product(a[None], b[:, None])[0, 0]
-
-
-def tanh_backward(gradient: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient before a hyperbolic tangent whose value is ``y``."""
-    return y.mul(y).neg_().add_(1).mul_(gradient)
-
-
-def sigmoid_backward(gradient: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient before a sigmoid whose value is ``y``."""
-    return y.neg().add_(1).mul_(y).mul_(gradient)
 
 
 def addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: float = 1) -> Tensor:

@@ -48,7 +48,7 @@ def logsumexp(x: Tensor, dims: list[int], keepdim: bool = False) -> Tensor:
 def nll_loss(
     logs: Tensor, targets: Tensor, weight: Tensor | None, reduction: int, ignore: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the mean negative logarithm of the right classes, and their number."""
+    """Return the mean negative log-probability of the right classes, and their number."""
     if weight is not None or reduction != 1 or bool((targets == ignore).any()):
         raise NotImplementedError("expected the mean of all losses, without weights")
     own = logs.gather(1, targets[:, None])

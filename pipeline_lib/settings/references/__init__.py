@@ -1,7 +1,7 @@
 """Whether every name in a study names something, and what goes together goes together.
 
-``every``
-    All of it, section by section.
+``sections``
+    All of it, one section after the other.
 ``sources``, ``recipes``, ``questions``
     What recipes are made from; the recipes; what is asked of them.
 """

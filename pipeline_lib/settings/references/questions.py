@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import permutations
 
 from pipeline_lib.settings.claims import MEASURES, Claim, Compared
+from pipeline_lib.settings.entries import PAIRS
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.rerankings import Reranking
 from pipeline_lib.settings.strict import NONE, unknown
@@ -11,8 +12,8 @@ from pipeline_lib.settings.study import Settings
 from pipeline_lib.settings.translated_queries import TranslatedQueries
 
 
-def evaluation_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``evaluations``."""
+def evaluation_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``evaluations`` that name nothing."""
     lexicon, where = settings.evaluations.word_translation.lexicon, "evaluations.word_translation"
     yield from unknown(f"{where}.lexicon", [lexicon], [NONE, *settings.lexicons])
     for name, scored in settings.evaluations.sts.sets.items():
@@ -20,8 +21,8 @@ def evaluation_problems(settings: Settings) -> Iterator[str]:
         yield from unknown(where, [scored.language], settings.tokenizers)
 
 
-def comparison_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``comparisons``."""
+def comparison_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``comparisons`` that name nothing."""
     for name, comparison in settings.comparisons.items():
         where, members = f"comparisons.{name}", comparison.recipes
         yield from unknown(f"{where}.baseline", [comparison.baseline], settings.recipes)
@@ -30,13 +31,13 @@ def comparison_problems(settings: Settings) -> Iterator[str]:
             yield f"{where}.recipes: expected others than the baseline, found it among them"
 
 
-def claim_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``claims``."""
+def claim_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``claims`` that name nothing, and what does not fit them."""
     for name, chosen in settings.claims.items():
-        yield from _claim_problems(settings, f"claims.{name}", chosen)
+        yield from _of_claim(settings, f"claims.{name}", chosen)
 
 
-def _claim_problems(settings: Settings, where: str, claim: Claim) -> Iterator[str]:
+def _of_claim(settings: Settings, where: str, claim: Claim) -> Iterator[str]:
     yield from unknown(f"{where}.paper", [claim.paper], settings.papers)
     reranked = MEASURES[claim.measure].task == "reranking"
     known = [*settings.rerankings, *settings.translators] if reranked else settings.recipes
@@ -47,13 +48,13 @@ def _claim_problems(settings: Settings, where: str, claim: Claim) -> Iterator[st
             yield f"{place}: expected two different rows, found {compared.row} twice"
         if reranked:
             yield from unknown(place, [item], [compared.row])
-            yield from _reranked_claim_problems(settings, place, compared)
+            yield from _of_reranked_claim(settings, place, compared)
             continue
-        for name in [name for name in names if name in settings.rows]:
+        for name in [name for name in names if name in settings.merged_recipes]:
             yield from unknown(f"{place}: {name}", [item], _measured(settings, claim, name))
 
 
-def _reranked_claim_problems(settings: Settings, place: str, compared: Compared) -> Iterator[str]:
+def _of_reranked_claim(settings: Settings, place: str, compared: Compared) -> Iterator[str]:
     """Yield what is wrong with a claim about BLEU: the stage tests against its translator."""
     reranking = settings.rerankings.get(compared.row)
     if reranking is None:
@@ -67,7 +68,7 @@ def _reranked_claim_problems(settings: Settings, place: str, compared: Compared)
 
 def _measured(settings: Settings, claim: Claim, recipe: str) -> list[str]:
     """Return what a measure is of, in the figures of a recipe."""
-    languages = settings.rows[recipe]["languages"]
+    languages = settings.merged_recipes[recipe]["languages"]
     task = MEASURES[claim.measure].task
     if task == "retrieval":
         return languages
@@ -76,14 +77,14 @@ def _measured(settings: Settings, claim: Claim, recipe: str) -> list[str]:
     return ["-".join(pair) for pair in permutations(languages, 2)]
 
 
-def reranking_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``rerankings``."""
+def reranking_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``rerankings`` that name nothing, and what does not fit them."""
     for name, chosen in settings.rerankings.items():
-        yield from _reranking_problems(settings, f"rerankings.{name}", chosen)
+        yield from _of_reranking(settings, f"rerankings.{name}", chosen)
 
 
-def _reranking_problems(settings: Settings, where: str, chosen: Reranking) -> Iterator[str]:
-    row = settings.rows.get(chosen.recipe, {})
+def _of_reranking(settings: Settings, where: str, chosen: Reranking) -> Iterator[str]:
+    row = settings.merged_recipes.get(chosen.recipe, {})
     translator = settings.translators.get(chosen.translator)
     yield from unknown(f"{where}.translator", [chosen.translator], settings.translators)
     yield from unknown(f"{where}.recipe", [chosen.recipe], settings.recipes)
@@ -108,17 +109,15 @@ def _reranking_problems(settings: Settings, where: str, chosen: Reranking) -> It
         yield f"{where}.recipe: {chosen.recipe} does not read {', '.join(unread)}"
 
 
-def translated_query_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``translated_queries``."""
+def translated_query_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``translated_queries`` that name nothing, and what does not fit them."""
     for name, chosen in settings.translated_queries.items():
-        yield from _translated_query_problems(settings, f"translated_queries.{name}", chosen)
+        yield from _of_queries(settings, f"translated_queries.{name}", chosen)
     yield from _repeated_queries(settings)
 
 
-def _translated_query_problems(
-    settings: Settings, where: str, chosen: TranslatedQueries
-) -> Iterator[str]:
-    row = settings.rows.get(chosen.recipe, {})
+def _of_queries(settings: Settings, where: str, chosen: TranslatedQueries) -> Iterator[str]:
+    row = settings.merged_recipes.get(chosen.recipe, {})
     translation = settings.translations.get(chosen.translation)
     yield from unknown(f"{where}.recipe", [chosen.recipe], settings.recipes)
     yield from unknown(f"{where}.features", [chosen.features], settings.extractors)
@@ -163,15 +162,15 @@ def _repeated_queries(settings: Settings) -> Iterator[str]:
                 )
 
 
-def growth_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``growth``."""
+def growth_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``growth`` that name nothing, and what does not fit them."""
     for name, chosen in settings.growth.items():
-        yield from _growth_problems(settings, f"growth.{name}", chosen)
+        yield from _of_growth(settings, name, chosen)
 
 
-def _growth_problems(settings: Settings, where: str, chosen: Growth) -> Iterator[str]:
-    name = where.removeprefix("growth.")
-    row = settings.rows.get(name, {})
+def _of_growth(settings: Settings, name: str, chosen: Growth) -> Iterator[str]:
+    where = f"growth.{name}"
+    row = settings.merged_recipes.get(name, {})
     yield from unknown(where, [name], settings.recipes)
     for key in ("pairs", "features", "word_vectors"):
         if row and getattr(chosen, key) != row[key]:
@@ -182,7 +181,7 @@ def _growth_problems(settings: Settings, where: str, chosen: Growth) -> Iterator
     if row and not {*chosen.seeds} <= {*row["seeds"]}:
         yield f"{where}.seeds: the recipe has {row['seeds']}, found {chosen.seeds}"
     made = settings.word_vectors.get(chosen.word_vectors)
-    source = f"data/pairs/{chosen.pairs}.parquet"
+    source = PAIRS.format(chosen.pairs)
     if getattr(made, "method", None) != "latent_semantic" or made.source != source:
         yield (
             f"{where}.word_vectors: expected an entry of word_vectors with method: "

@@ -6,7 +6,6 @@ from functools import partial
 
 from pydantic import ValidationError
 
-from pipeline_lib.settings.architecture import LAYER_KEYS
 from pipeline_lib.settings.messages import readable
 from pipeline_lib.settings.recipes import (
     Recipe,
@@ -20,8 +19,15 @@ from pipeline_lib.settings.study import Settings
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
 
+LAYER_KEYS = (
+    "text_encoder", "image_head", "word_dim", "embed_dim", "universal_dim", "orthogonal_map",
+    "recurrent", "recurrent_sharing", "hidden_dim", "projection",
+    "image_hidden_dims", "image_hidden_dim", "image_crops",
+)  # fmt: skip
+"""Settings of a recipe that say which layers it has, and how large they are."""
 
-def departure_problems(settings: Settings) -> Iterator[str]:
+
+def departure_references(settings: Settings) -> Iterator[str]:
     """Yield which keys of ``departures`` no recipe has."""
     known = recipe_keys()
     yield from unknown_keys("departures", settings.departures, known | {*settings.papers})
@@ -33,7 +39,7 @@ def departure_problems(settings: Settings) -> Iterator[str]:
             yield f"{where}: expected keys of recipes, found {own!r}"
 
 
-def recipe_problems(settings: Settings) -> Iterator[str]:
+def recipe_references(settings: Settings) -> Iterator[str]:
     """Yield what is wrong with each recipe, by itself and beside what it names."""
     for name in settings.recipes:
         yield from [*form_problems(settings, name)] or _name_problems(settings, name)
@@ -42,7 +48,7 @@ def recipe_problems(settings: Settings) -> Iterator[str]:
 def _name_problems(settings: Settings, name: str) -> Iterator[str]:
     where, recipe = f"recipes.{name}", settings.recipe(name)
     for key, known in {
-        "dataset": settings.captions,
+        "dataset": settings.caption_tables,
         "pairs": [*settings.pairs, *settings.pseudopairs],
         "features": settings.extractors,
         "more_features": [NONE, *settings.extractors],
@@ -82,7 +88,7 @@ def form_problems(settings: Settings, name: str) -> Iterator[str]:
         yield f"{where}: {error}"
     except ValidationError as error:
         for problem in readable(error, form, "", partial(part_of, values=values)):
-            yield f"{settings.place(name, re.split('[.:]', problem)[0])}.{problem}"
+            yield f"{settings.place_of(name, re.split('[.:]', problem)[0])}.{problem}"
 
 
 def _word_problems(settings: Settings, where: str, recipe: Recipe) -> Iterator[str]:
@@ -117,7 +123,7 @@ def _unread(where: str, recipe: Recipe) -> Iterator[str]:
 
 def _continuation_problems(settings: Settings, where: str, recipe: Recipe) -> Iterator[str]:
     """A continued recipe has the vocabulary and the layers of the one that it continues."""
-    before = settings.rows.get(recipe.initial, {})
+    before = settings.merged_recipes.get(recipe.initial, {})
     own = recipe.model_dump()
     keys = [key for key in (*VOCABULARY_KEYS, *LAYER_KEYS) if key in before and key in own]
     differing = [key for key in keys if before[key] != own[key]]

@@ -9,25 +9,25 @@ from pipeline_lib.settings.study import Settings
 from pipeline_lib.settings.synthesis import AnyTranslator, Translation
 
 
-def extractor_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``extractors``."""
+def extractor_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``extractors`` that name nothing."""
     for name, extractor in settings.extractors.items():
         yield from unknown(f"extractors.{name}.dataset", [extractor.dataset], settings.datasets)
 
 
-def pair_set_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``pairs``."""
+def pair_set_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``pairs`` that name nothing, and what does not fit them."""
     for name, pairs in settings.pairs.items():
         where = f"pairs.{name}"
-        yield from unknown(f"{where}.dataset", [pairs.dataset], settings.captions)
+        yield from unknown(f"{where}.dataset", [pairs.dataset], settings.caption_tables)
         yield from unknown(f"{where}.captions", pairs.captions, settings.tokenizers)
         yield from unknown(f"{where}.plus", [pairs.plus], [NONE, *settings.pairs])
         excluded = [NONE, *settings.datasets]
         yield from unknown(f"{where}.exclude_images", [pairs.exclude_images], excluded)
 
 
-def translator_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``translators``."""
+def translator_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``translators`` that name nothing, and what does not fit them."""
     for name, recipe in settings.translators.items():
         where = f"translators.{name}"
         yield from unknown(f"{where}.dataset", [recipe.dataset], settings.datasets)
@@ -38,13 +38,13 @@ def translator_problems(settings: Settings) -> Iterator[str]:
         yield from _one_language(where, recipe)
 
 
-def translation_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``translations``."""
+def translation_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``translations`` that name nothing, and what does not fit them."""
     for name, chosen in settings.translations.items():
-        yield from unknown(f"translations.{name}.dataset", [chosen.dataset], settings.captions)
-        if name in settings.datasets:
-            yield f"translations.{name}: a data set has the same name"
         where = f"translations.{name}"
+        yield from unknown(f"{where}.dataset", [chosen.dataset], settings.caption_tables)
+        if name in settings.datasets:
+            yield f"{where}: a data set has the same name"
         model, made = PurePath(chosen.model), [TRANSLATORS.format(n) for n in settings.translators]
         if model.parent == PurePath(TRANSLATORS).parent:
             yield from unknown(f"{where}.model", [str(model)], made)
@@ -71,8 +71,8 @@ def _languages_of_translator(settings: Settings, where: str, chosen: Translation
             yield f"{where}.{key}: {name}, its translator, has {has}, found {found}"
 
 
-def pseudopair_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``pseudopairs``."""
+def pseudopair_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``pseudopairs`` that name nothing, and what does not fit them."""
     for name, chosen in settings.pseudopairs.items():
         where = f"pseudopairs.{name}"
         yield from unknown(f"{where}.teacher", [chosen.teacher], settings.recipes)
@@ -85,19 +85,19 @@ def pseudopair_problems(settings: Settings) -> Iterator[str]:
         yield from unknown(f"{where}.plus", [chosen.plus], [NONE, *settings.pairs])
         others = [NONE, *settings.pseudopairs]
         yield from unknown(f"{where}.compare_with", [chosen.compare_with], others)
-        seeds = settings.rows.get(chosen.teacher, {}).get("seeds", [])
-        if chosen.teacher in settings.rows and not {*chosen.seeds} <= {*seeds}:
-            yield f"{where}.seeds: {chosen.teacher} has {seeds}, found {chosen.seeds}"
+        teacher = settings.merged_recipes.get(chosen.teacher, {})
+        if teacher and not {*chosen.seeds} <= {*teacher["seeds"]}:
+            yield f"{where}.seeds: {chosen.teacher} has {teacher['seeds']}, found {chosen.seeds}"
         if name in settings.pairs:
             yield f"{where}: a pair set has the same name"
         asked = {chosen.images_of.language, chosen.captions_of.language}
-        unread = sorted(asked - {*settings.rows.get(chosen.teacher, {}).get("languages", asked)})
+        unread = sorted(asked - {*teacher.get("languages", asked)})
         if unread:
             yield f"{where}.teacher: {chosen.teacher} does not read {', '.join(unread)}"
 
 
-def word_vector_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``word_vectors``."""
+def word_vector_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``word_vectors`` that name nothing, and what does not fit them."""
     for name, vectors in settings.word_vectors.items():
         where, sets = f"word_vectors.{name}", [*settings.pairs, *settings.pseudopairs]
         if vectors.method != "files":
@@ -109,7 +109,7 @@ def word_vector_problems(settings: Settings) -> Iterator[str]:
         yield from unknown(f"{where}.pairs", [vectors.pairs], [NONE, *settings.pairs])
 
 
-def lexicon_problems(settings: Settings) -> Iterator[str]:
-    """Yield what is wrong with the names in ``lexicons``."""
+def lexicon_references(settings: Settings) -> Iterator[str]:
+    """Yield names in ``lexicons`` that name nothing."""
     for name, lexicon in settings.lexicons.items():
         yield from unknown(f"lexicons.{name}.pairs", [lexicon.pairs], settings.pairs)

@@ -1,25 +1,25 @@
-"""All names of a study, section by section."""
+"""All sections of a study, one after the other."""
 
 from collections.abc import Iterator
 
 from pipeline_lib.settings.entries import cycles
 from pipeline_lib.settings.references.questions import (
-    claim_problems,
-    comparison_problems,
-    evaluation_problems,
-    growth_problems,
-    reranking_problems,
-    translated_query_problems,
+    claim_references,
+    comparison_references,
+    evaluation_references,
+    growth_references,
+    reranking_references,
+    translated_query_references,
 )
-from pipeline_lib.settings.references.recipes import departure_problems, recipe_problems
+from pipeline_lib.settings.references.recipes import departure_references, recipe_references
 from pipeline_lib.settings.references.sources import (
-    extractor_problems,
-    lexicon_problems,
-    pair_set_problems,
-    pseudopair_problems,
-    translation_problems,
-    translator_problems,
-    word_vector_problems,
+    extractor_references,
+    lexicon_references,
+    pair_set_references,
+    pseudopair_references,
+    translation_references,
+    translator_references,
+    word_vector_references,
 )
 from pipeline_lib.settings.strict import NONE, RANDOM
 from pipeline_lib.settings.study import Settings
@@ -30,10 +30,10 @@ def reference_problems(settings: Settings) -> Iterator[str]:
     yield from _reserved_names(settings)
     yield from cycles(_sections(settings))
     for problems in (
-        extractor_problems, pair_set_problems, translator_problems, translation_problems,
-        pseudopair_problems, word_vector_problems, lexicon_problems, departure_problems,
-        recipe_problems, reranking_problems, translated_query_problems, growth_problems,
-        claim_problems, evaluation_problems, comparison_problems,
+        extractor_references, pair_set_references, translator_references, translation_references,
+        pseudopair_references, word_vector_references, lexicon_references, departure_references,
+        recipe_references, reranking_references, translated_query_references, growth_references,
+        claim_references, evaluation_references, comparison_references,
     ):  # fmt: skip
         yield from problems(settings)
 
@@ -42,7 +42,7 @@ def _sections(settings: Settings) -> dict[str, dict[str, dict[str, object]]]:
     """Return the values of all entries; recipes merged, as far as they can be."""
     return {
         **settings.model_dump(exclude={"recipes", "papers", "shared"}),
-        "recipes": settings.rows,
+        "recipes": settings.merged_recipes,
     }
 
 
