@@ -10,7 +10,10 @@ from pipeline_lib.settings.messages import lines_of
 from pipeline_lib.settings.study import PARAMS
 
 
-@click.command(epilog=example("polyview check", "nothing was found"))
+@click.command(
+    short_help="Look for mistakes before anything runs.",
+    epilog=example("polyview check", "nothing was found"),
+)
 def check() -> None:
     """Check the study in this folder: parameters against captions, photos and memory.
 

@@ -11,6 +11,7 @@ from pipeline_lib.search.names import on_one_line
 
 
 @click.command(
+    short_help="Embed a table of sentences, or photos.",
     no_args_is_help=True,
     epilog=example(
         "polyview embed data/models/mule/seed-1 captions.tsv vectors.parquet", "written"

@@ -13,6 +13,7 @@ FORMS = ("sentence-transformers", "onnx")
 
 
 @click.command(
+    short_help="Write a model as ONNX, or for others.",
     no_args_is_help=True,
     epilog=example("polyview export data/models/mule/seed-1 mule-onnx --to onnx", "written"),
 )

@@ -15,6 +15,7 @@ from pipeline_lib.running.edge import EdgeGroup
 
 
 @click.group(cls=EdgeGroup)
+@click.version_option(package_name="polyview")
 def main() -> None:
     """Multilingual image-text embeddings: make a study of your own, and use what it trained."""
     # In another project's pipeline a command is no stage of ours, whose lock would be kept.

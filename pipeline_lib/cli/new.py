@@ -29,7 +29,10 @@ CONFIG = """[core]
 """Of DVC: a study is a project of its own, and shares the cache."""
 
 
-@click.command(epilog=example("polyview new mine --captions captions.tsv --images photos/", "made"))
+@click.command(
+    short_help="Make a study of your photos and captions.",
+    epilog=example("polyview new mine --captions captions.tsv --images photos/", "made"),
+)
 @click.argument("name")
 @click.option(
     "--captions", required=True, type=click.Path(exists=True, path_type=Path),

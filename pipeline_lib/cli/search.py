@@ -22,6 +22,7 @@ PRESENT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command(
+    short_help="Find photos by words in any language.",
     no_args_is_help=True,
     epilog=example(
         'polyview search data/models/mule/seed-1 photos/ "ein Hund am Strand" - "Schnee"'

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    short_help="Search in the browser.",
     no_args_is_help=True,
     epilog=example("polyview serve data/models/mule/seed-1 photos/", "stopped"),
 )

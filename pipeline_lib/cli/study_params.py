@@ -15,13 +15,14 @@ from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.text import Tokenizer
 from pipeline_lib.text.languages import WITHOUT_SPACES, two_letters
 from pipeline_lib.text.latent_semantics import largest_dim
+from pipeline_lib.text.moses import has_rules
 from pipeline_lib.text.tokenizers import tokenize_captions
 
 _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
 _SELECTION_SEED = 1
 
-_LIKE_ENGLISH = {"tokenizer": "moses", "lowercase": True, "normalize": True}
+_WITH_SPACES = {"lowercase": True, "normalize": "unicode"}
 
 _LONG = 12
 """Characters, from which on a caption is not one word."""
@@ -101,7 +102,7 @@ def _lists_in_lines(node: object) -> bool:
 
 def _warn_of_clauses(language: str, texts: pd.Series, tokenizer: Mapping[str, object]) -> None:
     """Warn of a language that is to be read by spaces, and has few: its code may be wrong."""
-    if tokenizer["tokenizer"] != "moses":
+    if tokenizer["tokenizer"] not in ("moses", "unicode"):
         return
     long = texts[texts.str.len() >= _LONG]
     whole = long[~long.str.strip().str.contains(r"\s")]
@@ -114,17 +115,21 @@ def _warn_of_clauses(language: str, texts: pd.Series, tokenizer: Mapping[str, ob
 
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
-    """Return world's tokenizer of a language, or else one as of English where it can have it."""
+    """Return the tokenizer of a language: world's, or one by what is known of the language."""
     code = two_letters(language)
-    if code in known or code not in WITHOUT_SPACES:
-        return dict(known.get(code, _LIKE_ENGLISH))  # its own: YAML names what is shared
-    warn(
-        f"{language} is written without spaces between words, and there is no tokenizer of it: "
-        "what stands between two spaces, a clause or a sentence, is read as one word, and few "
-        "captions share one. Put spaces between the words of the captions with a segmenter of the "
-        "language, and later of the queries, or take the other languages alone with --language"
-    )
-    return {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
+    own = known.get(code, {}).get("tokenizer", "moses")
+    if code in known and own != "moses":
+        return dict(known[code])  # its own: YAML names what is shared
+    if code in WITHOUT_SPACES:
+        warn(
+            f"{language} is written without spaces between words, and there is no tokenizer of it: "
+            "what stands between two spaces, a clause or a sentence, is read as one word, and few "
+            "captions share one. Put spaces between the words of the captions with a segmenter of "
+            "the language, and later of the queries, or take the other languages alone with "
+            "--language"
+        )
+        return {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
+    return {"tokenizer": "moses" if has_rules(code) else "unicode", **_WITH_SPACES}
 
 
 def _evaluations(world: dict[str, object], found: Found) -> dict[str, object]:

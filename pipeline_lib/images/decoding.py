@@ -80,6 +80,8 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
         raise
     except Image.DecompressionBombError as error:  # before it tells the size
         raise ImageError(f"{_AT_MOST}, found twice as many or more: {_SCALE}") from error
+    except FileNotFoundError as error:
+        raise ImageError("is not there") from error
     except UnidentifiedImageError as error:
         raise ImageError(f"expected an image in one of {', '.join(FORMATS)}") from error
     except Exception as error:  # on damaged bytes Pillow raises a dozen unrelated types

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import torch
@@ -61,7 +62,9 @@ class Embedder:
             for name in ("weights.safetensors", "vocabulary.json", "preprocessing.json")
             if not (folder / name).is_file()
         ]
-        raise_problems(f"{folder} holds no model: name data/models/RECIPE/seed-N", missing)
+        below = next(iter(sorted(folder.glob("seed-*"))), None)
+        meant = f"did you mean {below}?" if below else "name data/models/RECIPE/seed-N"
+        raise_problems(f"{folder} holds no model: {meant}", missing)
         model = JointSpace.load(folder).to_best_device()
         with reading(folder / "preprocessing.json", "a model's preprocessing"):
             text = (folder / "preprocessing.json").read_text(encoding="utf-8")
@@ -104,21 +107,25 @@ class Embedder:
         ids = self.model.vocabulary.word_ids([*tokens], language)
         return dict(zip(tokens.values(), (ids != UNK).tolist(), strict=True))
 
-    def embed_images(self, paths: Sequence[Path | str]) -> np.ndarray:
+    def embed_images(self, photos: Sequence[Path | str | BinaryIO]) -> np.ndarray:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.
 
+        Args:
+            photos: Paths, or open files.
+
         Raises:
-            ContractError: Lists every photo that cannot be read; or if one path is given where a
-                list of them is expected.
+            ContractError: Lists every photo that cannot be read; or if one is given where a list of
+                them is expected.
         """
-        if isinstance(paths, (str, Path)):
-            raise ContractError(f"paths: expected a list of them, found {str(paths)!r}")
-        if not len(paths):
+        if isinstance(photos, (str, Path)):
+            raise ContractError(f"photos: expected a list of them, found {str(photos)!r}")
+        if not len(photos):
             return self._no_vectors
-        found = [*self.embed_each([Path(path) for path in paths])]
+        raise_problems("photos", _neither_path_nor_file(photos))
+        found = [*self.embed_each([Path(p) if isinstance(p, str) else p for p in photos])]
         problems = (
-            f"{path}: {each}"
-            for path, each in zip(paths, found, strict=True)
+            f"{photo}: {each}"
+            for photo, each in zip(photos, found, strict=True)
             if isinstance(each, ImageError)
         )
         raise_problems("photos", problems)
@@ -144,7 +151,8 @@ class Embedder:
 
     def scores(self, images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Return the model's similarity of all pairs of vectors ``[images, sentences]``."""
-        return self.model.scores(torch.from_numpy(images), torch.from_numpy(sentences)).numpy()
+        sides = (torch.from_numpy(np.asarray(side, np.float32)) for side in (images, sentences))
+        return self.model.scores(*sides).numpy()
 
     def _tokenizer(self, language: str) -> Tokenize:
         if language not in self._tokenize:
@@ -180,6 +188,15 @@ class Embedder:
         changes = {"batch_size": batch_size, "precision": precision}
         changes["weights"] = weights_of(extractor, self.folder)
         return PhotoEncoder(extractor.model_copy(update=changes))
+
+
+def _neither_path_nor_file(photos: Sequence[object]) -> Iterator[str]:
+    for number, photo in enumerate(photos, 1):
+        if not isinstance(photo, (str, Path)) and not hasattr(photo, "read"):
+            yield (
+                f"number {number}: expected a path or an open file, found "
+                f"{type(photo).__name__}. Give its path, or its file's bytes in an io.BytesIO"
+            )
 
 
 def study_folder(model: Path) -> Path:

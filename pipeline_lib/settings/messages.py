@@ -126,7 +126,7 @@ def readable(
         error: What pydantic found.
         form: That the values were to have.
         where: Place of these values; may be empty.
-        elsewhere: From an unknown key to a sentence on where it is known, empty where it is not.
+        elsewhere: From an unknown or missing key to a sentence on what has it, empty if nothing.
     """
     wrong: dict[tuple[str, bool], list[dict]] = {}
     for item in error.errors():
@@ -138,7 +138,8 @@ def readable(
             known = suggest(keys[-1], model.model_fields) if model else ""
             yield f"{place}: unknown key.{elsewhere(keys[-1]) or known}"
         elif item["type"] == "missing":
-            yield f"{place}: missing (every number of an experiment stands in params.yaml)"
+            said = elsewhere(keys[-1])
+            yield f"{place}: missing (no number of an experiment has a default){said and '.'}{said}"
         else:
             wrong.setdefault((place, is_key), []).append(item)
     for (place, is_key), items in wrong.items():

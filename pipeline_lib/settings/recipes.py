@@ -166,9 +166,11 @@ def merge(
 
 
 def part_of(key: str, values: Mapping[str, object]) -> str:
-    """Return a sentence on the part of recipes that has a key and that these values do not name."""
+    """Return a sentence on the part of recipes that has a key; empty if none has."""
     for part, forms in _PARTS.items():
         owners = [name for name, form in forms.items() if key in form.model_fields]
+        if values[part] in owners:
+            return f" It is a key of {part}: {values[part]}."
         if owners:
             return f" It is a key of {part}: {' or '.join(owners)}; here {part} is {values[part]}."
     return ""

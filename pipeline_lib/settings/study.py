@@ -76,16 +76,22 @@ class Settings(Strict):
         form, values = self.merged(choose(self.recipes, name, "recipe"))
         return form.model_validate(values)
 
-    def origins(self, name: str) -> dict[str, tuple[object, str]]:
-        """Return each value of a recipe with where it comes from."""
-        recipe = self.recipe(name).model_dump()
-        return {key: (value, self.place_of(name, key)) for key, value in recipe.items()}
+    def origins(self, name: str) -> dict[str, list[tuple[object, str]]]:
+        """Return the values that a recipe has of each key, by place: the one that counts first."""
+        return {
+            key: [(value, self.place_of(name, key)), *self._places(name, key)[1:]]
+            for key, value in self.recipe(name).model_dump().items()
+        }
 
     def place_of(self, name: str, key: str) -> str:
         """Return where a recipe's value of a key stands; the recipe itself if nowhere."""
+        return next((place for _, place in self._places(name, key)), f"recipes.{name}")
+
+    def _places(self, name: str, key: str) -> list[tuple[object, str]]:
+        """Return the values of a key that a recipe is merged from, the last one first."""
         row = self.recipes[name]
         layers = {**self._layers(str(row["paper"])), f"recipes.{name}": row}
-        return next((at for at in reversed(layers) if key in layers[at]), f"recipes.{name}")
+        return [(layers[at][key], at) for at in reversed(layers) if key in layers[at]]
 
     def merged(self, row: Mapping[str, object]) -> tuple[type[Recipe], dict[str, object]]:
         """Return the form of a recipe, and its values before they are checked."""

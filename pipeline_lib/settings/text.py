@@ -11,15 +11,17 @@ class Tokenizer(Strict):
     """How the captions of one language become tokens.
 
     Attributes:
-        tokenizer: ``moses`` (European languages), ``mecab`` (Japanese), ``jieba`` (Chinese), or
-            ``whitespace``, for text whose words stand between spaces.
+        tokenizer: ``moses`` (languages that Moses has rules for), ``mecab`` (Japanese), ``jieba``
+            (Chinese), ``unicode`` (others with spaces between words), or ``whitespace``, for text
+            whose words stand between spaces.
         lowercase: Whether captions become lower case first.
-        normalize: Whether Moses' rules make punctuation alike first.
+        normalize: Whether Moses' rules make punctuation alike first. By ``true`` only a to z are
+            letters beside an apostrophe, as in Moses' script; by ``unicode`` all letters are.
     """
 
-    tokenizer: Literal["moses", "mecab", "jieba", "whitespace"]
+    tokenizer: Literal["moses", "mecab", "jieba", "unicode", "whitespace"]
     lowercase: bool
-    normalize: bool
+    normalize: bool | Literal["unicode"]
 
 
 class FastTextVectors(Strict):

@@ -8,12 +8,17 @@ sacremoses'; used as here, its tokens are those of the files on all 116,000 trai
 from collections.abc import Callable
 
 
-def punctuation_normalizer(language: str) -> Callable[[str], str]:
-    """Return the function that rewrites the punctuation of one line of ``language``."""
+def punctuation_normalizer(language: str, every_letter: bool) -> Callable[[str], str]:
+    """Return the function that rewrites the punctuation of one line.
+
+    Args:
+        language: Of the line.
+        every_letter: Whether all letters are letters beside an apostrophe. Moses' script reads
+            bytes, so that to it only a to z are: it makes a quotation mark of the one in l’école.
+    """
     from sacremoses import MosesPunctNormalizer  # takes a second to import
 
-    # perl_parity: the script reads bytes, so that only a to z count as letters beside a quote.
-    normalize = MosesPunctNormalizer(language, perl_parity=True).normalize
+    normalize = MosesPunctNormalizer(language, perl_parity=not every_letter).normalize
 
     def normalize_line(text: str) -> str:
         # The script sees a line with its line feed, which its rule for a full stop before a
@@ -21,6 +26,13 @@ def punctuation_normalizer(language: str) -> Callable[[str], str]:
         return normalize(text + "\n").strip()
 
     return normalize_line
+
+
+def has_rules(language: str) -> bool:
+    """Return whether Moses knows a language: which of its abbreviations keep their full stop."""
+    from sacremoses.corpus import NonbreakingPrefixes  # takes a second to import
+
+    return language in NonbreakingPrefixes().available_langs.values()
 
 
 def moses_tokenizer(language: str) -> Callable[[str], list[str]]:

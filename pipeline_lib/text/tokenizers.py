@@ -54,7 +54,9 @@ def tokenize_captions(captions: pd.DataFrame, tokenizers: Mapping[str, Tokenizer
     return captions.assign(tokens=tokens)
 
 
-def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: bool) -> Tokenize:
+def build_tokenizer(
+    language: str, tokenizer: str, lowercase: bool, normalize: bool | str
+) -> Tokenize:
     """Return the function from a sentence to its tokens; Unicode form NFC comes before all else.
 
     Args:
@@ -62,7 +64,8 @@ def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: b
         tokenizer: Name in :data:`TOKENIZERS`.
         lowercase: Lower-case first (``ß`` and umlauts stay letters). In Turkish and Azerbaijani
             ``I`` becomes ``ı``, and in all languages ``İ`` becomes ``i``.
-        normalize: Rewrite punctuation as Moses does, before the tokenizer.
+        normalize: Rewrite punctuation as Moses does, before the tokenizer; ``unicode``: with all
+            letters beside an apostrophe, not a to z alone.
 
     Raises:
         SettingsError: If no tokenizer has that name.
@@ -75,7 +78,7 @@ def build_tokenizer(language: str, tokenizer: str, lowercase: bool, normalize: b
     steps = [
         _to_nfc,
         *([_lower_case(language)] if lowercase else []),
-        *([punctuation_normalizer(language)] if normalize else []),
+        *([punctuation_normalizer(language, normalize == "unicode")] if normalize else []),
         TOKENIZERS[tokenizer](language),
     ]
 
@@ -118,6 +121,18 @@ def _jieba_tokenizer(_language: str) -> Tokenize:
     return tokenize
 
 
+def _unicode_tokenizer(_language: str) -> Tokenize:
+    """Words as Unicode's Annex 29 bounds them: with their marks, joiners and apostrophes."""
+    import regex
+
+    boundaries = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+
+    def tokenize(text: str) -> list[str]:
+        return [token for token in boundaries.split(text) if not token.isspace() and token]
+
+    return tokenize
+
+
 def _whitespace_tokenizer(_language: str) -> Tokenize:
     return str.split
 
@@ -126,6 +141,7 @@ TOKENIZERS: dict[str, Callable[[str], Tokenize]] = {
     "moses": moses_tokenizer,
     "mecab": _mecab_tokenizer,
     "jieba": _jieba_tokenizer,
+    "unicode": _unicode_tokenizer,
     "whitespace": _whitespace_tokenizer,
 }
 """From a name to the function that builds the tokenizer of a language."""

@@ -40,9 +40,9 @@ def _chance(history: History, recipe: Recipe, validation: Examples) -> Iterator[
         )
     elif kept <= bound:
         yield (
-            f"the best weights' sum of recalls on the validation captions is {kept:.1f}, where "
-            f"chance gives {chance:.1f} ± {deviation:.1f}: nothing was learnt. Lower "
-            "learning_rate, train longer, or look at the captions"
+            f"the best weights' sum of recalls on the validation captions is {kept:.1f} of "
+            f"{highest:.0f}, where chance gives {chance:.1f} ± {deviation:.1f}: nothing was "
+            "learnt. Lower learning_rate, train longer, or look at the captions"
         )
 
 

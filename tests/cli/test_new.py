@@ -556,6 +556,23 @@ def test_captions_without_spaces_under_a_code_of_a_language_with_them(root, lang
     assert (said in result.stderr) == warned
 
 
+@pytest.mark.parametrize(
+    ("language", "tokenizer"),
+    [("fr", "moses"), ("es", "moses"), ("ca", "moses"), ("uk", "unicode"), ("yo", "unicode"),
+     ("fa", "unicode")],
+)  # fmt: skip
+def test_moses_reads_languages_that_it_has_rules_for_and_unicode_the_others(
+    root, language, tokenizer
+):
+    settings = made(root, new(write([(name, language, "L’école d’été") for name in NAMES])))
+    assert settings.tokenizers[language].tokenizer == tokenizer
+    [tokens] = {
+        *tokenize_captions(captions(root, settings), settings.tokenizers)["tokens"].map(tuple)
+    }
+    assert ("école" in tokens) == (tokenizer == "moses")
+    assert not {"&quot;", '"'}.intersection(tokens)
+
+
 def test_each_language_has_a_tokenizer_of_its_own(root):
     rows = [(name, language, "un perro corre") for name in NAMES for language in ("es", "it")]
     made(root, new(write(rows)))

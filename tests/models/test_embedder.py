@@ -1,3 +1,4 @@
+import io
 from pathlib import Path
 
 import numpy as np
@@ -64,10 +65,26 @@ def test_bad_input_is_named(folder, photos, tmp_path):
     with pytest.raises(ContractError, match="expected a list of them"):
         embedder.embed_images(photos[0])
     (tmp_path / "broken.jpg").write_bytes(b"no photo")
-    with pytest.raises(ContractError, match=r"2 problem(?s:.*)broken.jpg(?s:.*)missing.jpg"):
+    with pytest.raises(
+        ContractError, match=r"2 problem(?s:.*)broken.jpg(?s:.*)missing.jpg: is not there"
+    ):
         embedder.embed_images([*photos, tmp_path / "broken.jpg", tmp_path / "missing.jpg"])
-    with pytest.raises(ContractError, match="holds no model"):
+    with pytest.raises(ContractError, match="number 2: expected a path or an open file, found Im"):
+        embedder.embed_images([photos[0], Image.new("RGB", (8, 8))])
+    with pytest.raises(ContractError, match="holds no model: name data/models"):
         Embedder.load(tmp_path)
+    (tmp_path / "seed-1").mkdir()
+    with pytest.raises(ContractError, match=f"did you mean {tmp_path}/seed-1"):
+        Embedder.load(tmp_path)
+
+
+def test_open_files_and_vectors_of_any_precision_are_taken(folder, photos):
+    embedder = Embedder.load(folder)
+    images = embedder.embed_images([io.BytesIO(Path(photo).read_bytes()) for photo in photos])
+    np.testing.assert_array_equal(images, embedder.embed_images(photos))
+    sentences = embedder.embed_sentences(["en1 in"], language="en")
+    scores = embedder.scores(images, sentences.astype(np.float64))
+    np.testing.assert_array_equal(scores, embedder.scores(images, sentences))
 
 
 def test_nothing_to_embed_gives_no_vectors(folder):

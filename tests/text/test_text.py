@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -87,7 +88,46 @@ def test_moses_tokens_equal_all_training_lines_of_multi30k(real_data, language):
     ],
 )  # fmt: skip
 def test_punctuation_follows_the_script_by_language(language, text, expected):
-    assert punctuation_normalizer(language)(text) == expected
+    assert punctuation_normalizer(language, every_letter=False)(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("fr", "bob l’éponge", "bob l'éponge"),
+        ("it", "c’è un cane", "c'è un cane"),
+        ("en", "the café’s “door”", 'the café\'s "door"'),
+        ("uk", "м’яч", "м'яч"),
+        ("en", "levi‘s and levi’s", "levi's and levi's"),
+    ],
+)
+def test_all_letters_are_letters_beside_an_apostrophe_where_it_is_asked_for(
+    language, text, expected
+):
+    assert punctuation_normalizer(language, every_letter=True)(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "tokens"),
+    [
+        ("yo", "Pẹ̀lú ọmọ́de kan.", ["pẹ̀lú", "ọmọ́de", "kan", "."]),
+        ("ln", "mɔ̌kɔ́, 3.5", ["mɔ̌kɔ́", ",", "3.5"]),
+        ("fa", "می\u200cدود در پارک", ["می\u200cدود", "در", "پارک"]),
+        ("uk", "М’яч (на) траві!", ["м'яч", "(", "на", ")", "траві", "!"]),
+        ("ar", "كِتَابٌ، ولد؟", ["كِتَابٌ", "،", "ولد", "؟"]),
+        ("ko", "개가 뛴다.", ["개가", "뛴다", "."]),
+    ],
+)
+def test_words_keep_their_marks_joiners_and_apostrophes_by_unicode(language, text, tokens):
+    tokenize = build_tokenizer(language, "unicode", lowercase=True, normalize="unicode")
+    assert tokenize(text) == tokens
+
+
+@given(st.text())
+def test_by_unicode_nothing_but_spaces_is_lost(text):
+    tokens = build_tokenizer("xx", "unicode", lowercase=False, normalize=False)(text)
+    composed = unicodedata.normalize("NFC", text)
+    assert re.sub(r"\s", "", "".join(tokens)) == re.sub(r"\s", "", composed)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +243,7 @@ def test_every_tokenizer_that_settings_allow_exists():
 
 
 def test_unknown_tokenizer_lists_the_legal_names():
-    with pytest.raises(SettingsError, match=r"'spacy'.*jieba, mecab, moses, whitespace"):
+    with pytest.raises(SettingsError, match=r"'spacy'.*jieba, mecab, moses, unicode, whitespace"):
         build_tokenizer("en", "spacy", True, True)
 
 

@@ -43,17 +43,17 @@ def test_chance_is_what_random_ranks_give():
 def test_a_run_at_chance_level_is_named():
     chance = 2 * chance_recall_sum(tiny.IMAGES, 2 * tiny.IMAGES)[0]
     (said,) = found({"recall_sum": chance}, {"recall_sum": chance - 50})
-    assert f"is {chance:.1f}, where chance gives {chance:.1f}" in said
+    assert f"is {chance:.1f} of 1200, where chance gives {chance:.1f}" in said
 
 
 def test_validations_that_keep_no_weights_tell_nothing_of_chance():
     low = 2 * chance_recall_sum(tiny.IMAGES, 2 * tiny.IMAGES)[0] - 50
     counted = {"recall_sum": low, "epoch": 1.0, "mean_rank": 3.0}
     (said,) = found({"epoch": 0.0}, counted)  # of pre-training
-    assert f"is {low:.1f}, where chance gives" in said
+    assert f"is {low:.1f} of 1200, where chance gives" in said
     other = {"epoch": 2.0, "mean_rank": 4.0}
     (said,) = found(counted, other, select_by="mean_rank")
-    assert f"is {low:.1f}, where chance gives" in said
+    assert f"is {low:.1f} of 1200, where chance gives" in said
     assert found(counted, other) == []
 
 
