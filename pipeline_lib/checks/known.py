@@ -38,7 +38,7 @@ class Known:
 
     @cached_property
     def shown(self) -> dict[str, Photos]:
-        """Photos that each pair set shows: of pseudopairs, those of the lent captions, too."""
+        """Photos that each pair set shows; pseudopairs show those of the lent captions, too."""
         return photos_shown(self.settings, self.rows)
 
     @cached_property

@@ -22,6 +22,8 @@ _LEAST_UPDATES, _LEAST_EPOCHS, _BATCH, _LARGEST_WORD_DIM = 100, 40, 128, 512
 
 _SELECTION_SEED = 1
 
+_AS_PUBLISHED = {"tokenizer": "moses", "lowercase": True, "normalize": True}
+
 _WITH_SPACES = {"lowercase": True, "normalize": "unicode"}
 
 _LONG = 12
@@ -115,11 +117,13 @@ def _warn_of_clauses(language: str, texts: pd.Series, tokenizer: Mapping[str, ob
 
 
 def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, object]:
-    """Return the tokenizer of a language: world's, or one by what is known of the language."""
+    """Return the tokenizer of a language: the root's, or one by what is known of the language.
+
+    The root's is passed over where it is Moses' as the field's public files have it.
+    """
     code = two_letters(language)
-    own = known.get(code, {}).get("tokenizer", "moses")
-    if code in known and own != "moses":
-        return dict(known[code])  # its own: YAML names what is shared
+    if code in known and known[code] != _AS_PUBLISHED:
+        return dict(known[code])
     if code in WITHOUT_SPACES:
         warn(
             f"{language} is written without spaces between words, and there is no tokenizer of it: "

@@ -45,9 +45,12 @@ model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it 
 """,
     "onnx": """`onnx.json` names the graph of each language. The tokens of a sentence are made as
 `preprocessing.json` says: Unicode NFC, then lower case (İ becomes i, and in Turkish and Azerbaijani
-I becomes ı) and Moses' punctuation where it asks for them, then its tokenizer. Ids are made of them
-by the table of `vocabulary.json` that names the language, and by the numbers in `token_ids` of
-`onnx.json`:
+I becomes ı) and Moses' punctuation where it asks for them, then its tokenizer. Moses' punctuation
+is sacremoses' `MosesPunctNormalizer`: with `perl_parity=True` for `normalize: true`, without for
+`unicode`. The tokenizer `unicode` splits at blanks and at Unicode's word boundaries (Annex 29:
+`\\b` of the package regex with `WORD` and `VERSION1`), and drops format characters around words.
+Ids are made of the tokens by the table of `vocabulary.json` that names the language, and by the
+numbers in `token_ids` of `onnx.json`:
 
 1. The first `max_tokens` tokens are kept.
 2. `words[i]` has the id `first + i` ({first} + i), `pieces[i]` the id `first + len(words) + i`.

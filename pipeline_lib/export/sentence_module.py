@@ -1,7 +1,8 @@
 """The text side of a joint space as a module of sentence-transformers.
 
-Its own modules cannot carry one: they have no GRU, no tokeniser of Moses, MeCab or jieba, and no
-markers around a sentence. So modules.json names this class of the installed package.
+Its own modules cannot carry one: they have no GRU, no tokeniser of Moses, MeCab, jieba or
+Unicode, and no markers around a sentence. So modules.json names this class of the installed
+package.
 """
 
 import json

@@ -1,6 +1,7 @@
 """A trained model in use: from sentences and photos straight to vectors of the joint space."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
@@ -107,7 +108,7 @@ class Embedder:
         ids = self.model.vocabulary.word_ids([*tokens], language)
         return dict(zip(tokens.values(), (ids != UNK).tolist(), strict=True))
 
-    def embed_images(self, photos: Sequence[Path | str | BinaryIO]) -> np.ndarray:
+    def embed_images(self, photos: Sequence[os.PathLike | str | BinaryIO]) -> np.ndarray:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.
 
         Args:
@@ -117,15 +118,15 @@ class Embedder:
             ContractError: Lists every photo that cannot be read; or if one is given where a list of
                 them is expected.
         """
-        if isinstance(photos, (str, Path)):
+        if isinstance(photos, (str, os.PathLike)) or hasattr(photos, "read"):
             raise ContractError(f"photos: expected a list of them, found {str(photos)!r}")
         if not len(photos):
             return self._no_vectors
         raise_problems("photos", _neither_path_nor_file(photos))
-        found = [*self.embed_each([Path(p) if isinstance(p, str) else p for p in photos])]
+        found = [*self.embed_each([p if hasattr(p, "read") else Path(p) for p in photos])]
         problems = (
-            f"{photo}: {each}"
-            for photo, each in zip(photos, found, strict=True)
+            f"{f'number {number}' if hasattr(photo, 'read') else photo}: {each}"
+            for number, (photo, each) in enumerate(zip(photos, found, strict=True), 1)
             if isinstance(each, ImageError)
         )
         raise_problems("photos", problems)
@@ -192,7 +193,7 @@ class Embedder:
 
 def _neither_path_nor_file(photos: Sequence[object]) -> Iterator[str]:
     for number, photo in enumerate(photos, 1):
-        if not isinstance(photo, (str, Path)) and not hasattr(photo, "read"):
+        if not isinstance(photo, (str, os.PathLike)) and not hasattr(photo, "read"):
             yield (
                 f"number {number}: expected a path or an open file, found "
                 f"{type(photo).__name__}. Give its path, or its file's bytes in an io.BytesIO"

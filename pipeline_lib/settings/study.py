@@ -121,7 +121,7 @@ class Settings(Strict):
 
     @property
     def caption_tables(self) -> list[str]:
-        """Names of all tables of captions: data sets, and data sets with translations added."""
+        """Names of all tables of captions, which data sets and translations of them are."""
         return [*self.datasets, *self.translations]
 
     def pair_sets(self, pairs: str) -> list[str]:

@@ -15,8 +15,9 @@ class Tokenizer(Strict):
             (Chinese), ``unicode`` (others with spaces between words), or ``whitespace``, for text
             whose words stand between spaces.
         lowercase: Whether captions become lower case first.
-        normalize: Whether Moses' rules make punctuation alike first. By ``true`` only a to z are
-            letters beside an apostrophe, as in Moses' script; by ``unicode`` all letters are.
+        normalize: Whether Moses' rules make punctuation alike first. By ``true``, as in Moses'
+            script, ’ is a quotation mark unless it stands between two of a to z; by ``unicode`` it
+            is an apostrophe.
     """
 
     tokenizer: Literal["moses", "mecab", "jieba", "unicode", "whitespace"]

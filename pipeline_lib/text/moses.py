@@ -8,17 +8,17 @@ sacremoses'; used as here, its tokens are those of the files on all 116,000 trai
 from collections.abc import Callable
 
 
-def punctuation_normalizer(language: str, every_letter: bool) -> Callable[[str], str]:
+def punctuation_normalizer(language: str, apostrophes: bool) -> Callable[[str], str]:
     """Return the function that rewrites the punctuation of one line.
 
     Args:
         language: Of the line.
-        every_letter: Whether all letters are letters beside an apostrophe. Moses' script reads
-            bytes, so that to it only a to z are: it makes a quotation mark of the one in l’école.
+        apostrophes: Whether ’ is always an apostrophe. Moses' script makes a quotation mark of it
+            unless it stands between two of a to z, also in l’école.
     """
     from sacremoses import MosesPunctNormalizer  # takes a second to import
 
-    normalize = MosesPunctNormalizer(language, perl_parity=not every_letter).normalize
+    normalize = MosesPunctNormalizer(language, perl_parity=not apostrophes).normalize
 
     def normalize_line(text: str) -> str:
         # The script sees a line with its line feed, which its rule for a full stop before a

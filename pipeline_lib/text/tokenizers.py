@@ -64,8 +64,8 @@ def build_tokenizer(
         tokenizer: Name in :data:`TOKENIZERS`.
         lowercase: Lower-case first (``ß`` and umlauts stay letters). In Turkish and Azerbaijani
             ``I`` becomes ``ı``, and in all languages ``İ`` becomes ``i``.
-        normalize: Rewrite punctuation as Moses does, before the tokenizer; ``unicode``: with all
-            letters beside an apostrophe, not a to z alone.
+        normalize: Rewrite punctuation as Moses does, before the tokenizer; ``unicode``: with ’ as
+            an apostrophe wherever it stands.
 
     Raises:
         SettingsError: If no tokenizer has that name.
@@ -126,9 +126,12 @@ def _unicode_tokenizer(_language: str) -> Tokenize:
     import regex
 
     boundaries = regex.compile(r"\b", regex.WORD | regex.VERSION1)
+    # Signs of direction, and joiners that join nothing: Annex 29 leaves them on what they stand by.
+    around = regex.compile(r"^\p{Cf}+|\p{Cf}+$")
 
     def tokenize(text: str) -> list[str]:
-        return [token for token in boundaries.split(text) if not token.isspace() and token]
+        words = (word for part in text.split() for word in boundaries.split(part))
+        return [token for word in words if (token := around.sub("", word))]
 
     return tokenize
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from dvc.utils.hydra import apply_overrides
+from dvc.utils.serialize import modify_yaml
 from own_study import NAMES, SPLITS
 from PIL import Image
 from raw_corpora import write_flickr8k
@@ -571,6 +572,20 @@ def test_moses_reads_languages_that_it_has_rules_for_and_unicode_the_others(
     }
     assert ("école" in tokens) == (tokenizer == "moses")
     assert not {"&quot;", '"'}.intersection(tokens)
+
+
+def test_a_roots_own_tokenizers_are_taken(root):
+    own = {"tokenizer": "whitespace", "lowercase": False, "normalize": False}
+    with modify_yaml(root / "params.yaml") as params:
+        params["tokenizers"]["de"] = own
+    assert made(root, new(write(SHORT))).tokenizers["de"].model_dump() == own
+
+
+@pytest.mark.parametrize("name", ["null", "true", "no"])
+def test_a_study_may_have_a_name_that_yaml_takes_for_a_value(root, name):
+    result = new(write(SHORT), name=name)
+    assert result.exit_code == 0, result.output
+    assert [*load_settings(root / f"studies/{name}/params.yaml").recipes] == [name]
 
 
 def test_each_language_has_a_tokenizer_of_its_own(root):

@@ -64,6 +64,10 @@ def test_bad_input_is_named(folder, photos, tmp_path):
         embedder.embed_sentences("en1", language="en")
     with pytest.raises(ContractError, match="expected a list of them"):
         embedder.embed_images(photos[0])
+    with pytest.raises(ContractError, match="expected a list of them"):
+        embedder.embed_images(io.BytesIO(b"no photo"))
+    with pytest.raises(ContractError, match="number 2: expected an image in one of"):
+        embedder.embed_images([photos[0], io.BytesIO(b"no photo")])
     (tmp_path / "broken.jpg").write_bytes(b"no photo")
     with pytest.raises(
         ContractError, match=r"2 problem(?s:.*)broken.jpg(?s:.*)missing.jpg: is not there"
