@@ -31,7 +31,11 @@ class BatchNorm(nn.BatchNorm1d):
     def by_running_statistics(self, values: Tensor) -> Tensor:
         """Normalise values ``[images, dim]`` as evaluation does, by operations with gradients."""
         deviations = values - self.running_mean
-        return deviations / (self.running_var + self.eps).sqrt() * self.weight + self.bias
+        return self.scaled(deviations / (self.running_var + self.eps).sqrt())
+
+    def scaled(self, values: Tensor) -> Tensor:
+        """Return standardised values ``[images, dim]`` by the layer's own scale, if it has one."""
+        return values if self.weight is None else values * self.weight + self.bias
 
 
 class MLPHead(nn.Module):

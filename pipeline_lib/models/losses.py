@@ -24,7 +24,8 @@ def violations_that_count(hinge: Tensor, violations: str | int) -> Tensor:
     Args:
         hinge: Violations; 0 where there is none or the candidate is not a negative.
         violations: ``sum`` (Kiros et al. 2014), the hardest, ``max`` (Faghri et al. 2018), or the
-            mean of so many of the hardest (Wang et al. 2019; of all, where there are fewer).
+            mean of so many of the hardest (Wang et al. 2019; of all candidates, where there are
+            fewer). Of fewer negatives than that, others count in the mean with their 0.
     """
     if violations == "sum":
         return hinge.sum(dim=1)

@@ -13,6 +13,16 @@ from torch import Tensor
 from pipeline_lib.training.examples import Sentences
 
 
+def batch_sizes(items: int, batch_size: int) -> np.ndarray:
+    """Return the sizes of an epoch's batches ``int64 [batches]``; they occur in any order."""
+    return np.diff([0, *_cuts(items, batch_size), items])
+
+
+def _cuts(items: int, batch_size: int) -> range:
+    # One item alone has no negatives, and no variance to normalise by: it joins a full batch.
+    return range(batch_size, items - 1, batch_size)
+
+
 class Stream:
     """Shuffled batches over the items of one task, epoch after epoch.
 
@@ -22,8 +32,7 @@ class Stream:
     def __init__(self, items: int, batch_size: int, seed: tuple[int, ...]) -> None:
         """Plan batches of so many items."""
         self.items, self.batch_size, self.seed = items, batch_size, seed
-        # One item alone has no negatives, and no variance to normalise by: it joins a full batch.
-        self.batches_per_epoch = max(1, -(-(items - 1) // batch_size))
+        self.batches_per_epoch = len(batch_sizes(items, batch_size))
         self._epoch = lru_cache(maxsize=1)(self._plan_epoch)
 
     def __getitem__(self, number: int) -> Tensor:
@@ -34,7 +43,7 @@ class Stream:
     def _plan_epoch(self, epoch: int) -> list[Tensor]:
         random = np.random.default_rng([*self.seed, epoch])
         order = random.permutation(self.items)
-        batches = np.split(order, range(self.batch_size, len(order) - 1, self.batch_size))
+        batches = np.split(order, _cuts(self.items, self.batch_size))
         return [torch.from_numpy(batches[n]) for n in random.permutation(len(batches))]
 
 

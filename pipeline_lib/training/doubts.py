@@ -9,6 +9,7 @@ from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM,
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training.batches import batch_sizes
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
 
@@ -72,7 +73,8 @@ def _wrong(recipe: Recipe, training: Examples) -> float:
 def _wrong_of(captions: int, images: int, batch_size: int) -> float:
     """Return it for one language: others in the batch, but for those of the same image."""
     others, of_other_images = max(captions - 1, 1), captions - captions / images
-    return (min(batch_size, captions) - 1) * of_other_images / others
+    in_batch = batch_sizes(captions, batch_size).mean() - 1  # losses are means over batches
+    return in_batch * of_other_images / others
 
 
 def _absent(history: History, recipe: Recipe) -> Iterator[str]:

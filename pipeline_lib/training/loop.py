@@ -229,7 +229,8 @@ class _Run:
         self.progress.history[-1].update(columns)
         if self.progress.update > self.pace.updates_before:
             self._keep(score)
-            bar.set_postfix_str(f"score {score:.2f}, best {self.progress.kept[0][0]:.2f}")
+            best = self.progress.kept[0][0]  # of ranks minus the mean: higher is better
+            bar.set_postfix_str(f"score {abs(score):.2f}, best {abs(best):.2f}")
         if self.stalled and self.progress.stalls < self.pace.decays:
             self._go_on_from_best()
         state = {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}

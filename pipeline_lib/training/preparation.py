@@ -80,10 +80,13 @@ def new_learner(
 ) -> Learner:
     """Return an untrained model behind its recipe, its weights drawn from ``seed``.
 
-    Words that ``word_vectors`` lacks are drawn, all like the other weights if it is None.
+    Words that ``word_vectors`` lacks are drawn, all like the other weights if it is None. Layers
+    that no initialization knows, of parts that others add, have what PyTorch draws from the seed.
     """
-    space = JointSpace(recipe.architecture, vocabulary, feature_dim)
-    learner = Learner(recipe, space, objective_layers(recipe))
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        space = JointSpace(recipe.architecture, vocabulary, feature_dim)
+        learner = Learner(recipe, space, objective_layers(recipe))
     generator = torch.Generator().manual_seed(seed)
     with arithmetic(recipe.precision):
         INITIALIZATIONS[recipe.initialization](space, generator)

@@ -223,19 +223,23 @@ class SynchronizedBatchNorm(BatchNorm):
         sums = torch.cat([values.sum(dim=0), values.new_tensor([len(values)])])
         sums = all_reduce(sums)
         items = sums[-1].detach()
-        if items == 1:
+        if items == 1 and self.running_mean is not None:
             return self.by_running_statistics(values)
         average = sums[:-1] / items
         deviations = values - average
         variance = all_reduce(deviations.square().sum(dim=0)) / items
         self._keep(average.detach(), variance.detach() * items / (items - 1))
-        return deviations / (variance + self.eps).sqrt() * self.weight + self.bias
+        return self.scaled(deviations / (variance + self.eps).sqrt())
 
     @torch.no_grad()
     def _keep(self, average: Tensor, variance: Tensor) -> None:
+        if self.running_mean is None:
+            return
         self.num_batches_tracked += 1
-        self.running_mean.lerp_(average, self.momentum)
-        self.running_var.lerp_(variance, self.momentum)
+        # Without a momentum, of all batches alike.
+        share = 1 / int(self.num_batches_tracked) if self.momentum is None else self.momentum
+        self.running_mean.lerp_(average, share)
+        self.running_var.lerp_(variance, share)
 
 
 def synchronize_normalization(network: nn.Module) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline_lib.training.batches import ByImage, Stream, sentence_pairs
+from pipeline_lib.training.batches import ByImage, Stream, batch_sizes, sentence_pairs
 from pipeline_lib.training.examples import Sentences
 
 ITEMS = 1003
@@ -84,3 +84,11 @@ def test_five_and_five_captions_make_twenty_five_pairs():
 
 def test_disjoint_images_make_no_pair():
     assert sentence_pairs(sentences([1, 2]), sentences([3, 4])).shape == (0, 2)
+
+
+@pytest.mark.parametrize("items", [1, 2, 3, 8, 9, 10, 65])
+@pytest.mark.parametrize("batch_size", [1, 2, 4, 64])
+def test_batch_sizes_are_those_of_an_epoch(items, batch_size):
+    stream = Stream(items, batch_size, (1,))
+    sizes = [len(stream[number]) for number in range(stream.batches_per_epoch)]
+    assert sorted(sizes) == sorted(batch_sizes(items, batch_size))

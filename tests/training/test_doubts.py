@@ -8,6 +8,7 @@ import pytest
 import tiny
 
 from pipeline_lib.contract.recalls import chance_recall_sum
+from pipeline_lib.training.batches import Stream
 from pipeline_lib.training.doubts import doubts
 from pipeline_lib.training.seeds import description
 
@@ -108,3 +109,24 @@ def test_a_batch_larger_than_the_captions_has_no_more_wrong_ones_than_they_are()
     one_point = 2 * 0.2 * (2 * tiny.IMAGES - 2)
     (said,) = found({"loss_image_caption": one_point}, violations="sum", batch_size=1000)
     assert f"in one point cost {one_point:.4f}" in said
+
+
+def of_languages(recipe):
+    return tiny.examples(tiny.learner(recipe), "train").sentences.values()
+
+
+@pytest.mark.parametrize("batch_size", [5, 7, 10])
+def test_a_short_last_batch_does_not_hide_that_all_vectors_are_in_one_point(batch_size):
+    """The loss that is kept is the mean over batches, of which one has fewer wrong candidates."""
+    recipe = tiny.recipe(violations="sum", batch_size=batch_size)
+    [images] = {len(each): each.image_index for each in of_languages(recipe)}.values()
+    stream = Stream(len(images), batch_size, (1,))
+    assert len({*map(len, (stream[n] for n in range(stream.batches_per_epoch)))}) > 1
+    costs = []
+    for number in range(200 * stream.batches_per_epoch):
+        of = images[stream[number]]
+        costs.append(2 * 0.2 * float((of[:, None] != of).sum(dim=1).double().mean()))
+    (said,) = found({"loss_image_caption": np.mean(costs)}, violations="sum", batch_size=batch_size)
+    assert "in one point" in said
+    assert not found({"loss_image_caption": 0.97 * np.mean(costs)}, violations="sum",
+                     batch_size=batch_size)  # fmt: skip

@@ -6,6 +6,7 @@ import torch
 from tiny_models import moved, named, pairs_in
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.models import encoders
 from pipeline_lib.training.examples import build_vocabulary
 from pipeline_lib.training.preparation import (
     initial_vocabulary,
@@ -112,3 +113,29 @@ def test_only_tuned_parameters_are_counted():
     assert counts[1]["words"] == 0
     assert counts[0]["language_branches"] == counts[1]["language_branches"]
     assert torch.equal(learner.space.sentence_encoder.rotations["de"], torch.eye(8))
+
+
+class ConvolvedHead(torch.nn.Module):
+    """A head of layers that no initialization knows."""
+
+    def __init__(self, feature_dim, architecture):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.rand(feature_dim))
+        self.convolved = torch.nn.Conv1d(1, 2, 3)
+        self.linear = torch.nn.Linear(feature_dim, architecture.embed_dim)
+
+
+def test_weights_of_layers_that_no_initialization_knows_follow_the_seed_alone(monkeypatch):
+    monkeypatch.setitem(encoders.IMAGE_HEADS, "mlp", ConvolvedHead)
+    first = named(tiny.learner(tiny.recipe(), 1))
+    before = torch.random.get_rng_state()
+    torch.manual_seed(7)
+    again, other = (named(tiny.learner(tiny.recipe(), seed)) for seed in (1, 2))
+    assert not moved(first, again)
+    unlike = {name for name in moved(first, other) if "image_encoder" in name}
+    assert {name.rpartition("image_encoder.")[2] for name in unlike} >= {
+        "scale", "convolved.weight", "linear.weight",
+    }  # fmt: skip
+    torch.random.set_rng_state(before)
+    tiny.learner(tiny.recipe(), 3)
+    assert torch.equal(torch.random.get_rng_state(), before), "draws of others were disturbed"

@@ -97,10 +97,15 @@ def test_ranks_train_as_one_process(name, count, tmp_path, plain_doubles):
         assert_same_training(found, expected)
 
 
-def normalized(values, scale, count):
+FORMS = [{}, {"affine": False}, {"momentum": None}, {"track_running_stats": False}]
+"""Of PyTorch's layer, which parts that others add may have."""
+
+
+def normalized(values, scale, count, **form):
     """Normalise this rank's rows; return them with all that learns from them."""
-    layer = BatchNorm(values.shape[1]).double()
-    nn.init.constant_(layer.weight, 2.0)
+    layer = BatchNorm(values.shape[1], **form).double()
+    if layer.affine:
+        nn.init.constant_(layer.weight, 2.0)
     ranks.synchronize_normalization(layer)
     assert (type(layer) is not BatchNorm) == (count > 1)
     leaf = values.clone().requires_grad_()
@@ -110,7 +115,14 @@ def normalized(values, scale, count):
     ranks.sum_gradients([leaf, *layer.parameters()])
     kept = {name: value.clone() for name, value in layer.state_dict().items()}
     evaluated = layer.eval()(values).detach()
-    return [found.detach(), leaf.grad, layer.weight.grad, layer.bias.grad, evaluated], kept
+    learnt = [weight.grad for weight in layer.parameters()]
+    return [found.detach(), leaf.grad, *learnt, evaluated], kept
+
+
+def all_forms(values, scale, count):
+    """Return it of each form; one row has no deviation where none are kept from before."""
+    forms = FORMS if len(values) > 1 else FORMS[:-1]
+    return [normalized(values, scale, count, **form) for form in forms]
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7])
@@ -118,8 +130,14 @@ def test_batch_normalisation_is_pytorchs_over_the_whole_batch(rows, tmp_path):
     """Of two rows, one of three ranks has none; one row is normalised by running statistics."""
     generator = torch.Generator().manual_seed(rows)
     values, scale = torch.randn(2, rows, 4, generator=generator, dtype=torch.float64)
-    expected, kept = normalized(values, scale, 1)
-    for found, own in in_ranks(3, tmp_path, normalized, values, scale, 3):
+    expected = all_forms(values, scale, 1)
+    cases = [
+        (one, other)
+        for each in in_ranks(3, tmp_path, all_forms, values, scale, 3)
+        for one, other in zip(each, expected, strict=True)
+    ]
+    assert len(cases) >= 9
+    for (found, own), (expected, kept) in cases:
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=1e-12)
         torch.testing.assert_close(own, kept, atol=1e-12, rtol=1e-12)
 
