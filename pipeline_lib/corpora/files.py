@@ -87,7 +87,7 @@ def read_table(
 
 
 def read_json(path: Path, problems: list[str]) -> object | None:
-    """Return the content of a JSON file, or None where it cannot be read or is no text."""
+    """Return the content of a JSON file; None, with a problem, if there is none."""
     read = _content(path, problems)
     try:
         content = json.loads(read.decode("utf-8-sig")) if read else None
@@ -95,6 +95,8 @@ def read_json(path: Path, problems: list[str]) -> object | None:
     except (ValueError, RecursionError) as error:
         problems.append(f"{path}: expected JSON in UTF-8, found: {error}. Fetch the file again.")
         return None
+    if read and content is None:
+        problems.append(f"{path}: expected JSON with content, found null. Fetch the file again.")
     if not _ESCAPED_HALF.search(read):  # as nearly always
         return content
     halves = list(_halves(content, ""))

@@ -4,6 +4,7 @@ What a table must say is which sentence of which language describes which image.
 splits that it does not name are filled in.
 """
 
+import codecs
 import csv
 import hashlib
 from collections.abc import Callable
@@ -38,7 +39,7 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     Args:
         path: UTF-8 with a header; separated by tabs without quoting, or by commas with it if it is
             called ``.csv``. Columns :data:`REQUIRED`, and any of :data:`DEFAULTS`. Empty lines
-            are passed over.
+            are passed over, and those of nothing but separators.
         problems: Where lines that cannot be used are noted; they are left out.
 
     Returns:
@@ -72,7 +73,7 @@ def _header_and_rows(path: Path, problems: list[str]) -> tuple[list[str], _Rows]
     header = rows[0][1] if rows else []
     if not lines or not _usable(header, path, "commas" if comma else "tabs", problems):
         return [*REQUIRED], []
-    return header, [(line, row) for line, row in rows[1:] if row not in ([], [""])]
+    return header, [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
 
 
 def _other_form(path: Path) -> str:
@@ -89,6 +90,7 @@ def _other_form(path: Path) -> str:
 _FORMS = {
     b"\x1f\x8b": "a packed file. Unpack it first",
     b"PK\x03\x04": "a packed file, as spreadsheets save themselves. Unpack or export it first",
+    (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "UTF-16. Save it as UTF-8",
     b"PAR1": "a Parquet table. Export it as text: pandas.read_parquet(...).to_csv(...)",
     (b"{", b"["): "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
 }

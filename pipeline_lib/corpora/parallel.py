@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.tables import meanings
 
 
 def parallel_text(captions: pd.DataFrame, source: str, target: str) -> pd.DataFrame:
@@ -23,10 +24,7 @@ def parallel_text(captions: pd.DataFrame, source: str, target: str) -> pd.DataFr
         ContractError: There is no such pair in the splits ``train`` and ``val``.
     """
     human = captions[captions["annotation"] != "machine"]
-    translated = human["annotation"] == "translation"
-    # A translation without a known source has the meaning of no other sentence.
-    meaning = human["source_caption_id"].where(translated, human["caption_id"])
-    human = human.assign(meaning=meaning).dropna(subset="meaning")
+    human = human.assign(meaning=meanings(human))
     sides = {
         side: human[human["language"] == language].rename(
             columns={"caption_id": f"{side}_id", "text": side}

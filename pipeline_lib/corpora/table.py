@@ -1,11 +1,11 @@
 """Bring your own captions: one table of captions beside a folder of images.
 
 ``<raw>/captions.tsv`` is UTF-8, tab separated, without quoting, with the columns of
-``columns.COLUMNS``. ``image`` is a file below ``<raw>/images``; ``annotation`` is an entry of
-``contract.ANNOTATIONS``; ``position`` numbers the captions of one image, language and annotation;
-``translation_of`` is ``<language>/<annotation>/<position>`` of the caption of the same image that
-this one translates, or empty. Splits are free: training needs ``train`` and ``val``, evaluation
-the split that it names.
+``columns.COLUMNS``. ``image`` is a file below ``<raw>/images``, if that folder is there;
+``annotation`` is an entry of ``contract.ANNOTATIONS``; ``position`` numbers the captions of one
+image, language and annotation; ``translation_of`` is ``<language>/<annotation>/<position>`` of the
+caption of the same image that this one translates, or empty. Splits are free: training needs
+``train`` and ``val``, evaluation the split that it names.
 """
 
 import os
@@ -35,18 +35,19 @@ def read_captions_table(raw: Path, dataset: str) -> Corpus:
     problems: list[str] = []
     path = raw / "captions.tsv"
     table = read_table(path, COLUMNS, "\t", problems)
-    return table_corpus(table, path, raw / "images", dataset, problems)
+    photos = raw / "images"
+    return table_corpus(table, path, photos if photos.is_dir() else None, dataset, problems)
 
 
 def table_corpus(
-    table: pd.DataFrame, path: Path, folder: Path, dataset: str, problems: list[str]
+    table: pd.DataFrame, path: Path, folder: Path | None, dataset: str, problems: list[str]
 ) -> Corpus:
     """Return the corpus of a table that has been read.
 
     Args:
         table: Columns :data:`COLUMNS` as strings, and ``line``, where each row stands.
         path: File that it was read from, which problems name.
-        folder: Of the images.
+        folder: Of the images; None if they are not at hand: extractors say what they need.
         dataset: Name of the data set.
         problems: What has been noted so far.
 
@@ -148,10 +149,15 @@ def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
         )
 
 
-def _note_bad_images(table: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
+def _note_bad_images(
+    table: pd.DataFrame, folder: Path | None, path: Path, problems: list[str]
+) -> None:
     named = table.drop_duplicates("image")
-    there = named["image"].map(lambda image: image != "" and is_file(folder / image))
-    _note_missing(named[~there.astype(bool)], folder, path, problems)
+    if folder is None:
+        note_rows(problems, path, named[named["image"] == ""], "image", "the name of a photo")
+    else:
+        there = named["image"].map(lambda image: image != "" and is_file(folder / image))
+        _note_missing(named[~there.astype(bool)], folder, path, problems)
     outside = named["image"].map(lambda image: image != "" and not is_inside(image))
     inside = "a path inside the folder of photos: relative, without .., as short as it can be"
     note_rows(problems, path, named[outside.astype(bool)], "image", inside)
@@ -226,7 +232,9 @@ def _note_bad_references(
     repeated = table.assign(caption=rows["caption_id"])[place.duplicated()]
     note_rows(problems, path, repeated, "caption", "each caption's place once")
     source = rows["source_caption_id"]
-    missing = source.notna() & (~source.isin(rows["caption_id"]) | (source == rows["caption_id"]))
+    formed = table["translation_of"].str.fullmatch(rf"{LANGUAGE_CODE}/\w+/\d+").astype(bool)
+    unknown = ~formed | ~source.isin(rows["caption_id"]) | (source == rows["caption_id"])
+    missing = source.notna() & unknown
     note_rows(problems, path, table[missing], "translation_of", _SOURCE)
     original = (table["annotation"] == "caption") & source.notna()
     nothing = "nothing, as annotation is caption (or translation in annotation)"
@@ -235,7 +243,8 @@ def _note_bad_references(
         _in_circles(dict(zip(rows["caption_id"], source, strict=True)))
     )
     note_rows(problems, path, table[circular], "translation_of", "no circle of translations")
-    orphan = (table["annotation"] == "translation") & source.isna()
+    alone = source.isna() & ~rows["caption_id"].isin(source)
+    orphan = (table["annotation"] == "translation") & alone
     if orphan.any():
         warn(
             f"{path}: {orphan.sum()} translations do not say of what (first: line "

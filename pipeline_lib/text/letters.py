@@ -11,7 +11,13 @@ def one_line(text: str) -> str:
 def letters(text: str) -> str:
     """Return a sentence's letters and digits, with the marks on them, in Unicode's case folding.
 
-    Vowel signs, of Hindi or Thai for two, are marks that stand on a letter.
+    Vowel signs, of Hindi or Thai for two, are marks that stand on a letter. What chooses between
+    forms of a character, such as of a heart, is a mark to Unicode and none here.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(c for c in folded if c.isalnum() or unicodedata.category(c).startswith("M"))
+    return "".join(c for c in folded if c.isalnum() or _is_mark(c))
+
+
+def _is_mark(character: str) -> bool:
+    selects = "VARIATION SELECTOR" in unicodedata.name(character, "")
+    return unicodedata.category(character).startswith("M") and not selects

@@ -1,5 +1,6 @@
 """Word vectors: read from files, or trained by fastText on the captions of a pair set."""
 
+import codecs
 import math
 import unicodedata
 from collections import Counter
@@ -66,7 +67,8 @@ def read_vec(path: Path, words: Set[str]) -> Words:
     The first line holds the number of words and of dimensions; each other line a word and its
     numbers, separated by spaces. The file is read line by line: memory holds only what is kept. Of
     a word that published files repeat, or have with accents composed and decomposed, the line that
-    spells it as captions do counts, the first of several: they begin with the frequent words.
+    spells it as captions do counts, the first of several: they begin with the frequent words. A
+    word that stands there with capitals alone, as German nouns do, has the first of those lines.
 
     Args:
         path: The file, UTF-8.
@@ -81,7 +83,7 @@ def read_vec(path: Path, words: Set[str]) -> Words:
     # Bytes, because words of published files hold all kinds of Unicode spaces and line ends.
     wanted = {word.encode(): word for word in words}
     with open(path, "rb") as file:
-        count, dim = _header(path.name, file.readline())
+        count, dim = _header(path.name, file.readline().removeprefix(codecs.BOM_UTF8))
         found, problems, lines = _read_lines(file, wanted, dim)
     if lines != count and len(problems) < _MOST_FAULTS:
         problems.append(f"expected {count} words by the header, found {lines}: is it cut short?")
@@ -134,12 +136,19 @@ def _header(name: str, line: bytes) -> tuple[int, int]:
     return int(fields[0]), int(fields[1])
 
 
-def _composed(key: bytes) -> bytes:
-    """Return a word with its accents composed (NFC), as captions are, if it is UTF-8."""
+def _wanted_word(key: bytes, wanted: Mapping[bytes, str]) -> tuple[str | None, int]:
+    """Return the word that a file spells so, and how: 0 alike, 1 composed, 2 with capitals."""
+    if key in wanted:
+        return wanted[key], 0
+    if key.isascii():
+        return wanted.get(key.lower()), 2
     try:
-        return unicodedata.normalize("NFC", key.decode()).encode()
+        composed = unicodedata.normalize("NFC", key.decode())
     except UnicodeDecodeError:
-        return key
+        return None, 0
+    if word := wanted.get(composed.encode()):
+        return word, 1
+    return wanted.get(composed.lower().encode()), 2
 
 
 def _read_lines(
@@ -147,13 +156,12 @@ def _read_lines(
 ) -> tuple[dict[str, np.ndarray], list[str], int]:
     """Return the vectors of wanted words, what is wrong, and how many lines were read."""
     found: dict[str, np.ndarray] = {}
-    exact: set[str] = set()
+    ranks: dict[str, int] = {}
     problems: list[str] = []
     number = 1
     for number, line in enumerate(lines, start=2):
         key, _, numbers = line.rstrip(b" \r\n").partition(b" ")
-        word = wanted.get(key if key.isascii() else _composed(key))
-        is_exact = key in wanted
+        word, rank = _wanted_word(key, wanted)
         try:
             if word is not None or numbers.count(b" ") != dim - 1:
                 vector = _parse(numbers, dim)
@@ -163,9 +171,8 @@ def _read_lines(
                 problems.append(f"the lines after {number} were not read")
                 break
         else:
-            if word is not None and word not in exact and (is_exact or word not in found):
-                found[word] = vector
-                exact |= {word} if is_exact else set()
+            if word is not None and rank < ranks.get(word, math.inf):
+                found[word], ranks[word] = vector, rank
     return found, problems, number - 1
 
 

@@ -765,6 +765,14 @@ def test_coco_reads_characters_that_json_writes_as_two_halves(tmp_path):
     assert texts(corpus, image_id="coco:391895")[2] == "A \U0001f415."
 
 
+@pytest.mark.parametrize("name", ["dataset_coco.json", "stair_captions_v1.2_val.json"])
+def test_coco_takes_no_null_for_a_file_without_captions(tmp_path, name):
+    raw = write_coco(tmp_path)
+    (raw / name).write_text("null")
+    options = {"languages": ["en", "ja"], "japanese": "stair", "splits": "karpathy"}
+    assert_lists(failure("coco", raw, **options), f"{name}: expected JSON with content, found null")
+
+
 def test_coco_needs_to_know_which_japanese(tmp_path):
     raw = write_coco(tmp_path)
     message = failure("coco", raw, languages=["en", "ja"], japanese="none", splits="karpathy")

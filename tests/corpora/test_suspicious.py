@@ -13,9 +13,9 @@ from pipeline_lib.corpora.table import read_captions_table
 
 def read(folder, *rows):
     """Read a table of photos a.jpg and b.jpg with these rows."""
-    (folder / "images").mkdir()
+    (folder / "images/a").mkdir(parents=True)
     (folder / "a.jpg").write_bytes(b"x")
-    for name in ("a.jpg", "b.jpg"):
+    for name in ("a.jpg", "b.jpg", "a/b.jpg"):
         (folder / "images" / name).write_bytes(b"x")
     lines = ["\t".join(COLUMNS), *("\t".join(row) for row in rows)]
     (folder / "captions.tsv").write_text("".join(f"{line}\n" for line in lines))
@@ -40,6 +40,10 @@ REFUSED = {
         [row(kind="translation", of="de/translation/0"),
          row(language="de", kind="translation", of="en/translation/0")],
         ":2: expected no circle of translations",
+    ),
+    "a translation of another photo's caption": (
+        [row("a/b.jpg", "a secret"), row("a.jpg", kind="translation", of="b/en/caption/0")],
+        ":3: expected a caption of the same image as <language>/<annotation>/<position>",
     ),
     "a translation of itself": (
         [row(kind="translation", of="en/translation/0")], ":2: expected a caption of the same",
@@ -96,3 +100,12 @@ def test_other_names_of_splits_are_understood():
         == ". Did you mean 'val' for 'dev' and 'test' for 'tset'?"
     )
     assert split_hint(["train", "extra"]) == "."
+
+
+def test_a_translation_of_something_unknown_that_others_translate_is_not_warned_of(
+    tmp_path, capsys
+):
+    german = row(language="de", kind="translation")
+    french = row(language="fr", kind="translation", of="de/translation/0")
+    read(tmp_path, german, french, row("b.jpg"))
+    assert not capsys.readouterr().err

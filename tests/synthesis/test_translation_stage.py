@@ -547,3 +547,16 @@ def _lines(path):
     if path.is_file():
         return path.read_text(encoding="utf-8").splitlines()
     return gzip.decompress(path.with_name(f"{path.name}.gz").read_bytes()).decode().splitlines()
+
+
+def test_what_translates_a_translation_of_something_unknown_is_parallel_to_it():
+    german = captions()[lambda rows: rows["language"] == "de"].assign(source_caption_id=None)
+    french = german.assign(
+        caption_id=german["caption_id"] + "/fr",
+        language="fr",
+        text="fr " + german["text"],
+        source_caption_id=german["caption_id"],
+    )
+    pairs = parallel_text(pd.concat([german, french]), "fr", "de")
+    assert (pairs["source"] == "fr " + pairs["target"]).all()
+    assert len(pairs) == 5

@@ -173,6 +173,7 @@ def test_vowel_signs_are_letters_and_marks_between_words_are_none():
     assert letters("की") != letters("का")
     assert letters("Straße, 2!") == letters("STRASSE 2")
     assert letters("a_b") == "ab"
+    assert letters("A dog ❤\ufe0f") == letters("a dog")  # U+FE0F asks for a heart in colours
 
 
 def test_letters_of_another_width_and_joined_ones_are_the_same_letters():

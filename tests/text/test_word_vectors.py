@@ -331,3 +331,19 @@ def test_the_stage_reads_files_and_records_their_hash(tmp_path, monkeypatch):
     assert found.image_ids == []
     expected = {"en": {"name": "en.vec", "sha256": file_sha256(tmp_path / "en.vec")}}
     assert found.attributes == {"method": "files", "files": expected}
+
+
+@pytest.mark.parametrize(
+    ("spelt", "counts"),
+    [(["Hund", "und"], 0), (["HUND", "Hund"], 0), (["Hund", "hund"], 1), (["hund", "Hund"], 0)],
+)
+def test_a_word_that_stands_there_with_capitals_alone_has_their_vector(tmp_path, spelt, counts):
+    """As nouns do in German; captions are in lower case."""
+    lines = [f"{len(spelt)} 2", *(f"{word} {line} 9" for line, word in enumerate(spelt))]
+    (tmp_path / "x.vec").write_text("\n".join(lines), encoding="utf-8")
+    assert read_vec(tmp_path / "x.vec", {"hund"})[1].tolist() == [[counts, 9]]
+
+
+def test_capitals_with_accents_and_a_byte_order_mark(tmp_path):
+    (tmp_path / "x.vec").write_text("2 2\nO\u0308l 1 0\nÄrmel 0 1\n", encoding="utf-8-sig")
+    assert read_vec(tmp_path / "x.vec", {"öl", "ärmel"})[0] == ["ärmel", "öl"]
