@@ -60,11 +60,8 @@ def best_validation(history: pd.DataFrame, select_by: str) -> pd.Series:
 
 
 def rounded_p(p: float) -> float:
-    """Return a p-value as it is written: one that rounds to 0 with two digits of its own.
-
-    Corrections multiply it: 0 would stay 0.
-    """
-    return round(p, DECIMALS) or float(f"{p:.1e}")
+    """Return a p-value as it is written, with four digits of its own: corrections multiply it."""
+    return float(f"{p:.{DECIMALS}g}")
 
 
 def _rounded(value: object) -> object:

@@ -35,12 +35,12 @@ class SeedNoise(NamedTuple):
     Attributes:
         variance: Of the seeds' totals on the same units.
         within: What of it comes from parts of seed and unit, which draws of the units hold already.
-        degrees: Of freedom of both: seeds less rows.
+        degrees: Of freedom of both: seeds less rows, where no two rows share any.
     """
 
     variance: float
     within: float
-    degrees: int
+    degrees: float
 
 
 def seed_noise(rows: Iterable[np.ndarray]) -> SeedNoise:

@@ -111,10 +111,14 @@ def bounded(points: float, low: float, high: float, form: str = "+.1f") -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as papers print it."""
-    return "< .001" if p < 0.001 else f"{p:.3f}".replace("0.", ".", 1)
+    """Return a p-value as papers print it; one that would only round to the level is above it."""
+    if p < 0.001:
+        return "< .001"
+    shown = f"{p:.3f}".replace("0.", ".", 1)
+    return f"> {shown}" if shown == ".050" and p > 0.05 else shown
 
 
 def signed(points: float, form: str = "+.1f") -> str:
-    """Return a difference with its sign."""
-    return f"{points:{form}}".replace("-", "−")
+    """Return a difference with its sign, which none has that rounds to 0."""
+    text = f"{points:{form}}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")

@@ -147,6 +147,11 @@ class Measured:
         found = pool_of(self.hits[recipe], language) if recipe in self.hits else None
         return (language, found) if found else None
 
+    def seeds(self, recipe: str, language: str) -> list[int]:
+        """Return the seeds that a recipe has hits of in a language."""
+        hits = self.hits[recipe]
+        return hits.loc[hits["language"] == language, "seed"].tolist()
+
     @cached_property
     def several(self) -> dict[tuple, dict[str, NamedTuple]]:
         """Every figure of several seeds, by its name without the recipe, and by recipe."""
@@ -167,15 +172,19 @@ class Measured:
     def _first(self, names: Set[str]) -> list[str]:
         """Return the recipes that start from no other one of these, nor from the same as another.
 
-        One that does has its seeds: what they deviate by would count again.
+        One that does, by way of others too, has its seeds: what they deviate by would count again.
         """
-        initial = {name: recipe.initial for name, recipe in self.recipes.items()}
         found: dict[str, str] = {}
         for name in sorted(names):
-            start = initial.get(name, NONE)
-            if start not in names:
-                found.setdefault(name if start == NONE else start, name)
+            starts = [*self._starts(name)]
+            if not names.intersection(starts):
+                found.setdefault([name, *starts][-1], name)
         return sorted(found.values())
+
+    def _starts(self, name: str) -> Iterator[str]:
+        """Yield the recipe that one starts from, the one that this starts from, and so on."""
+        while name in self.recipes and (name := self.recipes[name].initial) != NONE:
+            yield name
 
 
 def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Difference]:
@@ -260,8 +269,9 @@ def _tests_of_sums(
     for each in asked:
         pool = measured.pool(each.recipe, each.item)
         a, b = (measured.pools[pool][name] for name in (each.recipe, each.baseline))
-        # While a recipe is trained anew, the hits of the other may be of more seeds, or fewer.
-        paired = _share_weights(each, measured) and len(a) == len(b)
+        # While a recipe is trained anew, the hits of the other may be of other seeds.
+        seeds = [measured.seeds(name, each.item) for name in (each.recipe, each.baseline)]
+        paired = _share_weights(each, measured) and seeds[0] == seeds[1]
         by_pool[pool].append(_Pair(each, a, b, paired))
     alike = defaultdict(list)
     for pool, pairs in by_pool.items():
@@ -283,7 +293,7 @@ def _noise_of_differences(
     their own, pooled over them.
     """
     together = [pair for pair in pairs if pair.paired]
-    degrees = independent([(*pair.asked[:2], len(pair.a)) for pair in together])
+    degrees = pooled_degrees([(*pair.asked[:2], len(pair.a)) for pair in together])
     of_pairs = (
         seed_noise([pair.a - pair.b for pair in together])._replace(degrees=degrees)
         if together
@@ -300,18 +310,23 @@ def _noise_of_differences(
     return np.stack(columns, axis=1)
 
 
-def independent(pairs: Sequence[tuple[str, str, int]]) -> int:
-    """Return the degrees of freedom of the differences of pairs of rows with so many seeds.
+def pooled_degrees(pairs: Sequence[tuple[str, str, int]]) -> float:
+    """Return the degrees of freedom of the variance pooled over pairs of rows with so many seeds.
 
-    Of A − B, A − C and B − C each is made of the two others: they have those of two.
+    Pairs that have a row in common deviate together: of A − B, A − C and B − C each is made of the
+    two others, and of A − B and A − C the variances correlate. The degrees are those whose chi² has
+    the mean and the variance of the sum of squares (Satterthwaite 1946), where all rows deviate
+    alike.
     """
-    degrees = 0
-    for seeds in {seeds for *_, seeds in pairs}:
+    mean = variance = 0.0
+    for seeds in sorted({seeds for *_, seeds in pairs}):
         own = [(one, other) for one, other, count in pairs if count == seeds]
         names = sorted({name for pair in own for name in pair})
-        contrasts = np.array([[(n == a) - (n == b) for n in names] for a, b in own], np.float64)
-        degrees += (seeds - 1) * int(np.linalg.matrix_rank(contrasts))
-    return degrees
+        contrasts = np.array([[(n == a) - (n == b) for n in names] for a, b in own])
+        together = contrasts @ contrasts.T  # whole numbers
+        mean += (seeds - 1) * int(together.trace())
+        variance += (seeds - 1) * int((together**2).sum())
+    return mean**2 / variance if pairs else 0.0
 
 
 def _share_weights(asked: Asked, measured: Measured) -> bool:

@@ -56,7 +56,9 @@ def test_facts_that_are_damaged_are_named(tmp_path, line):
         read_facts(tmp_path / "x", "d")
 
 
-@pytest.mark.parametrize(("p", "written"), [(0.03126, 0.0313), (1 / 100_001, 1e-05), (1.0, 1.0)])
+@pytest.mark.parametrize(
+    ("p", "written"), [(0.031264, 0.03126), (0.000149, 0.000149), (1 / 100_001, 1e-05), (1.0, 1.0)]
+)
 def test_no_p_is_rounded_to_0_which_a_correction_would_keep(tmp_path, p, written):
     write_report({"gain": {"p": p, "difference": 1e-7}, "none": {"p": None}}, tmp_path / "x.json")
     found = {"gain": {"p": written, "difference": 0.0}, "none": {"p": None}}

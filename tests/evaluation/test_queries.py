@@ -195,6 +195,9 @@ def test_hits_of_an_earlier_version_are_to_be_made_again(tmp_path):
     hits.assign(text_to_image="123").to_csv(tmp_path / "hits.csv", index=False)
     with pytest.raises(ContractError, match="each of 40 images in en, seed 1, found 3 digits"):
         read_hits(tmp_path / "hits.csv")
+    hits.assign(per_image=41 * "1").to_csv(tmp_path / "hits.csv", index=False)
+    with pytest.raises(ContractError, match="each of 40 images in en, or one for all, found 41"):
+        read_hits(tmp_path / "hits.csv")
 
 
 def test_hits_of_1000_images_and_three_seeds_stay_small():

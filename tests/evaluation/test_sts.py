@@ -177,3 +177,12 @@ def test_real_sets_have_the_counts_that_their_readme_gives(real_data):
         assert (len(pairs), overlap.sum()) == counts
         seen = listed[listed.iloc[:, 3:].apply(lambda row: "train:" in " ".join(row), axis=1)]
         assert set(pairs["line"][overlap]) == set(seen.loc[seen["year"] == year, "line"])
+
+
+def test_pairs_of_equal_sentences_tie():
+    """Their cosines are 1, of which the order of sums would leave one last bit or another."""
+    vectors = np.random.default_rng(0).standard_normal((60, 300))
+    others = np.where(np.arange(60)[:, None] < 40, vectors, vectors[::-1])
+    found = cosines(vectors, others)
+    assert (found[:40] == 1).all()
+    assert len(np.unique(found)) > 15

@@ -93,7 +93,7 @@ def test_a_study_reports_its_claims(tmp_path, monkeypatch):
     tests = pd.read_csv("metrics/results/comparisons.csv").set_index(["recipe", "language"])
     assert tests.loc[("mlmme_b050", "de"), "holm"] == found.loc["de", "holm"]
     # Corrected together: what is asked in English and German, and in English of kadar_en.
-    assert found.loc["de", "holm"] == pytest.approx(3 * found.loc["de", "p"])
+    assert found.loc["de", "holm"] == pytest.approx(3 * found.loc["de", "p"], rel=5e-4)
     assert found.loc["en", "verdict"] == "not decided"
     text = (tmp_path / "metrics/results/tables/claims.md").read_text(encoding="utf-8")
     assert "1 contradicted" in text

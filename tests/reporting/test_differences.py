@@ -1,5 +1,6 @@
 """What is tested, by which noise of seeds, corrected for how many tests; and intervals of means."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +11,14 @@ from study import ROOT
 
 from pipeline_lib.evaluation.retrieval.hits import HITS, image_hits
 from pipeline_lib.evaluation.retrieval.recalls import RetrievalRanks, summarise
-from pipeline_lib.reporting.differences import ONE_SEED, Asked, Measured, differences, independent
+from pipeline_lib.reporting.comparisons import p_value, signed
+from pipeline_lib.reporting.differences import (
+    ONE_SEED,
+    Asked,
+    Measured,
+    differences,
+    pooled_degrees,
+)
 from pipeline_lib.reporting.figures import COLUMNS, KEY
 from pipeline_lib.reporting.intervals import over_seeds
 from pipeline_lib.settings.loading import load_settings
@@ -105,10 +113,41 @@ def test_seeds_are_paired_where_rows_share_their_initial_weights():
 
 
 def test_differences_of_one_family_have_the_degrees_of_their_rows():
-    """A − B, A − C and B − C know no more than two of them; other families add their own."""
+    """A − B, A − C and B − C know no more than two of them, A − B and A − C yet less."""
     pairs = [("a", "b", 3), ("a", "c", 3), ("b", "c", 3)]
-    assert [independent(pairs[:count]) for count in (0, 1, 2, 3)] == [0, 2, 4, 4]
-    assert independent([*pairs, ("x", "y", 3), ("u", "v", 5)]) == 4 + 2 + 4
+    assert [pooled_degrees(pairs[:count]) for count in (0, 1, 3)] == [0, 2, 4]
+    assert pooled_degrees(pairs[:2]) == pytest.approx(16 / 5)
+    assert pooled_degrees([("x", "y", 3), ("u", "v", 3)]) == 4
+    assert pooled_degrees([("x", "y", 3), ("u", "v", 5)]) == 2 + 4
+
+
+@pytest.mark.parametrize("others", [2, 3, 8])
+def test_degrees_of_a_star_are_those_of_its_pooled_variance(others):
+    """By 100,000 draws of rows that deviate alike: degrees of a chi² are 2 mean² / variance."""
+    pairs = [("hub", f"row {number}", 3) for number in range(others)]
+    rows = np.random.default_rng(others).standard_normal((100_000, others + 1, 3))
+    pooled = (rows[:, 1:] - rows[:, :1]).var(axis=2, ddof=1).mean(axis=1)
+    assert pooled_degrees(pairs) == pytest.approx(2 * pooled.mean() ** 2 / pooled.var(), rel=0.03)
+
+
+def test_seeds_that_came_down_through_another_recipe_count_once():
+    """The seeds of c are those of a, from which b started, of which no hits are there."""
+    rows = {name: random_hits(3, seed) for seed, name in enumerate("acd")}
+    measured = study(rows, {"c": "b", "b": "a", "d": "b"})
+    unmeasured = {"b": SimpleNamespace(initial="a", seeds=[1, 2, 3])}
+    measured = replace(measured, recipes={**measured.recipes, **unmeasured})
+    assert measured._first({"a", "c", "d"}) == ["a"]
+    assert measured._first({"c", "d"}) == ["c"]
+
+
+def test_hits_of_other_seeds_are_not_paired():
+    base = np.repeat(random_hits(1, 1), 3, axis=0)
+    rows = {"b": lift(base, (0, 10, 20)), "a": lift(base, (5, 15, 25))}
+    measured = study(rows, {"a": "b"})
+    assert one_test(measured).p < 0.01
+    hits = dict(measured.hits)
+    hits["a"] = hits["a"].assign(seed=hits["a"]["seed"] + 6)
+    assert one_test(replace(measured, hits=hits)).p > 0.3
 
 
 def test_a_family_of_three_is_tested_by_the_degrees_of_two_differences():
@@ -336,3 +375,19 @@ def test_a_mean_recall_is_a_sixth_of_the_sum(metric):
     figures[bounds] /= share
     again = over_seeds(Measured(figures, measured.hits, measured.recipes, EVALUATIONS))
     np.testing.assert_allclose(again[bounds] * share, sums[bounds])
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"),
+    [(0.00099, "< .001"), (0.04999, ".050"), (0.05, ".050"), (0.05003, "> .050"), (0.0506, ".051"),
+     (1.0, "1.000")],
+)  # fmt: skip
+def test_no_p_above_the_level_looks_like_it(p, shown):
+    assert p_value(p) == shown
+
+
+@pytest.mark.parametrize(
+    ("points", "shown"), [(-0.04, "0.0"), (0.04, "0.0"), (-0.06, "−0.1"), (0.06, "+0.1")]
+)
+def test_what_rounds_to_nothing_has_no_sign(points, shown):
+    assert signed(points) == shown

@@ -85,6 +85,12 @@ def _problems(hits: pd.DataFrame) -> Iterator[str]:
                     f"{way}: expected a number for each of {row['images']} images in "
                     f"{row['language']}, seed {row['seed']}, found {len(row[way])} digits. {again}"
                 )
+        digits, images = len(row["per_image"]), row["images"]
+        if not digits or (digits > images and digits % images):
+            yield (
+                f"per_image: expected a number for each of {images} images in {row['language']}, "
+                f"or one for all, found {digits} digits. {again}"
+            )
 
 
 def image_contributions(hits: pd.DataFrame, language: str) -> np.ndarray:

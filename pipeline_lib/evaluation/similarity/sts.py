@@ -12,6 +12,9 @@ import pandas as pd
 from pipeline_lib.evaluation.similarity.correlation import CORRELATIONS, correlation_interval
 from pipeline_lib.text.letters import letters
 
+_DECIMALS = 12
+"""Of cosines: beyond them is what the order of sums leaves."""
+
 
 def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Return the cosine of each row of ``first`` with the same row of ``second``.
@@ -29,7 +32,8 @@ def cosines(first: np.ndarray, second: np.ndarray) -> np.ndarray:
         raise ValueError(f"expected equal [pairs, dim], found {first.shape} and {second.shape}")
     if not all(np.isfinite(norm).all() and (norm > 0).all() for norm in norms):
         raise ValueError("expected vectors with a direction, found zero, NaN or infinity")
-    return (first * second).sum(axis=1) / (norms[0] * norms[1])
+    # Of equal sentences the last bit would differ: they tie, and scores that do not vary are seen.
+    return np.round((first * second).sum(axis=1) / (norms[0] * norms[1]), _DECIMALS)
 
 
 def overlapping(pairs: pd.DataFrame, training_texts: Iterable[str]) -> np.ndarray:

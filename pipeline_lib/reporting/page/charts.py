@@ -194,9 +194,9 @@ def _growth(name: str, words: str, column: str, rows: pd.DataFrame) -> Figure:
 
 def _charts(results: Results, varied: dict[str, float], words: str) -> Iterator[Figure]:
     table = results.summary[results.summary["recipe"].isin(varied)]
-    for (_, language), rows in table.groupby(["dataset", "language"], sort=False):
+    for (dataset, language), rows in table.groupby(["dataset", "language"], sort=False):
         if rows["recipe"].map(varied).nunique() > 1:
-            yield _chart(rows, varied, language_name(str(language)), words)
+            yield _chart(rows, varied, pool_name(str(dataset), str(language), table), words)
 
 
 def _chart(rows: pd.DataFrame, varied: dict[str, float], language: str, words: str) -> Figure:

@@ -133,16 +133,14 @@ def _sections(
 
 
 def _leads(verdicts: Sequence[Verdict], summary: pd.DataFrame) -> dict[str, list[str]]:
-    """Return the pools in which the lead is certain, and those where it may be chance."""
-    leads = {
-        pool_name(v.best["dataset"], v.language, summary): v.lead.certain
-        for v in verdicts
-        if v.lead
-    }
-    return {
-        words: [pool for pool, certain in leads.items() if certain == wanted]
-        for words, wanted in (("certain", True), ("may be chance", False))
-    }
+    """Return the pools whose lead is certain, where it may be chance, and where none was tested."""
+    found = {"certain": [], "may be chance": [], "not tested": []}
+    for verdict in verdicts:
+        if lead := verdict.lead:
+            tested = "may be chance" if lead.test else "not tested"
+            name = pool_name(verdict.best["dataset"], verdict.language, summary)
+            found["certain" if lead.certain else tested].append(name)
+    return found
 
 
 def _doubts(models: Mapping[str, dict]) -> Iterator[tuple[str, str, str]]:
