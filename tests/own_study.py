@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -55,6 +56,14 @@ def rewrite(*changes):
         assert old in text
         text = text.replace(old, new)
     path.write_text(text)
+
+
+def give(name="mine_given", names=NAMES, dim=6):
+    """Name a file of features of the photos as an extractor."""
+    with h5py.File(f"data/raw/{name}.h5", "w") as file:
+        file["features"], file["image"] = np.ones((len(names), dim)), names
+    entry = {"dataset": "mine", "images": f"data/raw/{name}.h5", "backbone": "given"}
+    change("extractors", name, to=entry)
 
 
 def photo(number):

@@ -10,13 +10,16 @@ import json
 import re
 import shutil
 import sys
+from contextlib import chdir
 from pathlib import Path
 from runpy import run_module
 
+import numpy as np
 import pytest
 import tiny_study
 from dvc.utils.serialize import modify_yaml
 from graph import ROOT, read_yaml
+from ruamel.yaml import YAML
 from shell import run
 
 from benchmarks.faults import RECOVERY
@@ -275,6 +278,29 @@ def test_a_model_is_exported(trained):
 def test_vectors_of_a_table_are_written(trained):
     run("uv run polyview embed data/models/mule/seed-1 captions.tsv vectors.parquet", trained)
     assert (trained / "vectors.parquet").is_file()
+
+
+def test_features_take_the_place_of_photos_as_the_docs_say(tmp_path):
+    """The file is written by the code that docs/data.md shows."""
+    home = tmp_path / "checkout"
+    (home / "studies").mkdir(parents=True)
+    for name in ("dvc.yaml", "params.yaml", "papers.yaml"):
+        shutil.copy(ROOT / name, home)
+    shutil.copytree(ROOT / ".dvc/plots", home / ".dvc/plots")
+    names = [f"{number}.jpg" for number in range(60)]
+    rows = [f"{name}\t{code}\t{code} {name}" for name in names for code in ("en", "de")]
+    table = "\n".join(["image\tlanguage\ttext", *rows, ""])
+    (home / "captions.tsv").write_text(table, encoding="utf-8")
+    text = (ROOT / "docs/data.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    vectors = np.random.default_rng(0).random((60, 8))
+    with chdir(home):
+        exec(code, {"vectors": vectors, "names": names})
+    run("uv run polyview new mine --captions captions.tsv --features clip.h5", home)
+    [shown] = read_yaml(home / "studies/mine/params.yaml")["extractors"].values()
+    [block] = re.findall(r"^```yaml\n(extractors:.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    [documented] = YAML(typ="safe").load(block)["extractors"].values()
+    assert shown.keys() == documented.keys()
 
 
 def test_commands_are_completed(tmp_path):

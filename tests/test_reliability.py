@@ -13,7 +13,7 @@ import pytest
 import tiny
 import torch
 from graph import ROOT
-from own_study import change, photo, rewrite
+from own_study import change, give, photo, rewrite
 from safetensors.torch import save_file
 
 from benchmarks import bad_cases
@@ -172,6 +172,7 @@ INPUTS = {
         partial(change, "datasets", "more", to={"reader": "table", "raw": "data/raw/mine"}),
         partial(change, "extractors", "mine_lite0", "dataset", to="more"),
     ),
+    "given features of other photos": study(partial(give, names=own_study.NAMES[5:])),
     "the same photo in training and test": study(
         lambda: shutil.copy(photo(0), photo(39))
     ),

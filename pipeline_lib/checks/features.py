@@ -1,12 +1,31 @@
-"""Features that a model reads as one kind are of one kind, though two extractors make them."""
+"""Features are there for every photo, and those that a model reads as one kind are of one kind."""
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline_lib.checks.known import Known
+from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.given import given_dim, given_problems
 from pipeline_lib.images.transforms import TRANSFORMS
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import Extractor, GivenFeatures, ImageFeatures
 from pipeline_lib.settings.strict import NONE
+
+
+def vectors_of(chosen: ImageFeatures) -> int:
+    """Return how many vectors of a network an image's features hold side by side."""
+    return TRANSFORMS[chosen.transform].vectors if isinstance(chosen, Extractor) else 1
+
+
+def given_features(known: Known) -> Iterator[str]:
+    """Yield why features that are given cannot be those of their data set's photos."""
+    for name, chosen in known.settings.given_features.items():
+        data, path = known.data.get(chosen.dataset), Path(chosen.images)
+        if os.path.isfile(path):  # else it is missing
+            images = data.images if data else None
+            problems = given_problems(path, images)
+            yield from (f"extractors.{name}.images: {problem}" for problem in problems)
 
 
 def mixed_features(known: Known) -> Iterator[str]:
@@ -37,18 +56,25 @@ def mixed_features(known: Known) -> Iterator[str]:
                 )
 
 
-def _differing(ours: Extractor, other: Extractor) -> list[str]:
+def _differing(ours: ImageFeatures, other: ImageFeatures) -> list[str]:
     """Return the settings by which the features of two extractors cannot be compared."""
+    first, second = _kind(ours), _kind(other)
+    return [
+        f"{key} {second[key]}, not {first[key]}"
+        for key in first
+        if key in second and second[key] != first[key]
+    ]
+
+
+def _kind(chosen: ImageFeatures) -> dict[str, object]:
+    """Return what decides the kind of features that an extractor makes."""
+    if isinstance(chosen, GivenFeatures):
+        found = {"backbone": chosen.backbone}
+        with suppress(ContractError, OSError):  # the file is named elsewhere
+            found["dim"] = given_dim(Path(chosen.images))
+        return found
     keys = ["backbone", "weights", "transform", "resize", "crop", "layers"]
-    if any(TRANSFORMS[each.transform].squashed for each in (ours, other)):
+    if TRANSFORMS[chosen.transform].squashed:
         keys.remove("resize")  # a squashed photo has the size of the crop
     # A file of weights is named after its content, wherever it lies.
-    values = [
-        {key: getattr(each, key) for key in keys} | {"weights": Path(each.weights).name}
-        for each in (ours, other)
-    ]
-    return [
-        f"{key} {values[1][key]}, not {values[0][key]}"
-        for key in keys
-        if values[0][key] != values[1][key]
-    ]
+    return {key: getattr(chosen, key) for key in keys} | {"weights": Path(chosen.weights).name}

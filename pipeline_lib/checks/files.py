@@ -18,7 +18,9 @@ NO_FACTS = Path("data/facts/none.jsonl")
 
 def named_files(settings: Settings) -> Iterator[tuple[str, Path]]:
     """Yield the raw files that a study names, but for captions and photos, each with its key."""
-    for name, extractor in settings.extractors.items():
+    for name, given in settings.given_features.items():
+        yield f"extractors.{name}.images", Path(given.images)
+    for name, extractor in settings.networks.items():
         if not extractor.weights_are_named:
             yield f"extractors.{name}.weights", Path(extractor.weights)
     for name, lexicon in settings.lexicons.items():
@@ -35,7 +37,7 @@ def named_files(settings: Settings) -> Iterator[tuple[str, Path]]:
 def missing_files(known: Known) -> Iterator[str]:
     """Yield what is not there of photos, of other raw files, and of what DVC's graph names."""
     settings = known.settings
-    for name, extractor in settings.extractors.items():
+    for name, extractor in settings.networks.items():
         own, folder = known.data.get(extractor.dataset), Path(extractor.images)
         where = f"extractors.{name}.images"
         if world_of(settings, folder):

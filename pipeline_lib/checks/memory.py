@@ -29,7 +29,7 @@ def memory_problems(known: Known) -> Iterator[str]:
     for name, translator in known.settings.translators.items():
         needed = translator_bytes(translator)
         yield from _too_large(f"translators.{name}", needed, "sizes of layers")
-    for name, extractor in known.settings.extractors.items():
+    for name, extractor in known.settings.networks.items():
         needed = extractor_bytes(extractor)
         yield from _too_large(f"extractors.{name}", needed, "batch_size, crop and resize")
 

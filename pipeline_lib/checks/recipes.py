@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pipeline_lib.checks.data import Data, no_such_kind
+from pipeline_lib.checks.features import vectors_of
 from pipeline_lib.checks.known import Known
 from pipeline_lib.contract.tables import VAL
-from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.recipes import Recipe
 
 
@@ -66,11 +66,13 @@ def _crop_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """Crops that a recipe chooses among, and an extractor does not keep side by side."""
     extractor = known.settings.extractors.get(recipe.features)
     wanted = getattr(recipe, "image_crops", None)
-    made = TRANSFORMS[extractor.transform].vectors if extractor else wanted
+    made = vectors_of(extractor) if extractor else wanted
     if wanted is not None and wanted != made:
+        transform = getattr(extractor, "transform", None)
+        by = f"by transform {transform}" if transform else "as features that are given"
         yield (
             f"{where}.image_crops: expected {made}, as many as {recipe.features} keeps of an "
-            f"image by transform {extractor.transform}, found {wanted}"
+            f"image {by}, found {wanted}"
         )
 
 

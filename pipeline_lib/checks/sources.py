@@ -100,7 +100,7 @@ def language_problems(known: Known) -> Iterator[str]:
 
 def extractor_problems(known: Known) -> Iterator[str]:
     """Yield backbones that there are not, and settings that contradict each other."""
-    for name, extractor in known.settings.extractors.items():
+    for name, extractor in known.settings.networks.items():
         yield from unknown(f"extractors.{name}.backbone", [extractor.backbone], BACKBONES)
         yield from (f"extractors.{name}.{problem}" for problem in crop_problems(extractor))
         yield from (f"extractors.{name}.{problem}" for problem in _weights_problems(extractor))

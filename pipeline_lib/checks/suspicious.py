@@ -1,8 +1,10 @@
 """What a study may not mean: sentences that warn."""
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
+from pipeline_lib.checks.features import vectors_of
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.photos import photos_in_two_splits
 from pipeline_lib.checks.shown import builds_upon, source_of
@@ -11,7 +13,6 @@ from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
-from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.settings.recipes import Recipe
 
 
@@ -30,6 +31,7 @@ def suspicious(known: Known) -> Iterator[str]:
         yield from _few_to_validate(known, f"recipes.{name}", recipe)
         yield from _photos_read_as_text(known, f"recipes.{name}", recipe)
         yield from _learnt_by_another(known, name, recipe)
+    yield from _halves_that_overlap(known)
     yield from _equal_photos(known)
     yield from _batches_of_all(known)
 
@@ -77,7 +79,7 @@ def _unmeasured_languages(known: Known) -> Iterator[str]:
 def _crops_side_by_side(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
     """Outputs of an image that a head takes for one, where another chooses among them."""
     extractor = known.settings.extractors.get(recipe.features)
-    made = TRANSFORMS[extractor.transform].vectors if extractor else 1
+    made = vectors_of(extractor) if extractor else 1
     if made > 1 and not hasattr(recipe, "image_crops"):
         yield (
             f"{where}.image_head: {recipe.image_head} reads the {made} vectors that "
@@ -149,9 +151,27 @@ def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]
                 )
 
 
+def _halves_that_overlap(known: Known) -> Iterator[str]:
+    """Halves of two data sets that have other training photos: each is halved by its own."""
+    halves = {"first_half", "second_half"}
+    for name, recipe in known.recipes.items():
+        own = [
+            each for each in known.settings.pair_sets(recipe.pairs) if each in known.settings.pairs
+        ]
+        for one, other in combinations(own, 2):
+            chosen = [known.settings.pairs[each] for each in (one, other)]
+            shared = known.rows[one][TRAIN] & known.rows[other][TRAIN]
+            if {each.images for each in chosen} == halves and shared:
+                yield (
+                    f"recipes.{name}: {one} and {other} are the halves of photos of "
+                    f"{chosen[0].dataset} and {chosen[1].dataset}, which have other training "
+                    f"photos, and share {len(shared):,} (first: {min(shared)}). Halve one data set"
+                )
+
+
 def _equal_photos(known: Known) -> Iterator[str]:
     """Photos of two splits that are the same file."""
-    for name, extractor in known.settings.extractors.items():
+    for name, extractor in known.settings.networks.items():
         data = known.data.get(extractor.dataset)
         if data and data.images is not None:
             twins = photos_in_two_splits(data.images, Path(extractor.images))

@@ -1,4 +1,4 @@
-"""``polyview embed``: vectors of photos or sentences, in Parquet."""
+"""``polyview embed``: vectors of sentences, photos or their features, in Parquet."""
 
 from pathlib import Path
 
@@ -27,13 +27,14 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
     """Embed SOURCE with MODEL, the folder of a trained model, and write the vectors to OUTPUT.
 
     SOURCE is a folder of photos, or a table (.parquet, .csv, .tsv) with the columns text and
-    language. OUTPUT is Parquet: the rows of the table in their order, with a column of vectors.
-    Tables need not fit into memory.
+    language, or features of photos (.h5) as those that the model has learnt. OUTPUT is Parquet: the
+    rows of the source in their order, with a column of vectors. Tables need not fit into memory.
     """
-    from pipeline_lib.export.vectors import embed_folder, embed_table
+    from pipeline_lib.export.vectors import embed_folder, embed_given, embed_table
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
 
-    if language and source.is_dir():
+    features = source.suffix.lower() in (".h5", ".hdf5")
+    if language and (features or source.is_dir()):
         raise ContractError("--language: expected with a table of sentences, found with photos")
     if output.suffix != ".parquet":
         raise ContractError(f"{output}: expected a name that ends in .parquet, which is written")
@@ -42,6 +43,8 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
         count, unreadable = embed_folder(embedder, source, output)
         for path, problem in unreadable.items():
             click.echo(f"unreadable: {on_one_line(path)}: {problem}", err=True)
+    elif features:
+        count = embed_given(embedder, source, output)
     else:
         count = embed_table(embedder, source, language, output)
     click.echo(f"{output}: {count:,} vectors")

@@ -17,17 +17,32 @@ from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import READERS
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
+from pipeline_lib.images.given import given_problems, number_problems
 from pipeline_lib.settings.strict import LANGUAGE_CODE
 
 
 @dataclass(frozen=True)
 class Source:
-    """What the user names: the study, the captions (file or folder), the photos, languages."""
+    """What the user names.
+
+    Attributes:
+        name: Of the study.
+        captions: File or folder.
+        images: Folder of the photos, or file of their features.
+        given: Whether it is that file.
+        languages: To take; all if there is none.
+    """
 
     name: str
     captions: Path
     images: Path
+    given: bool
     languages: tuple[str, ...]
+
+    @property
+    def link(self) -> str:
+        """Name of the link to the photos, or to their features, beside the study's captions."""
+        return "features.h5" if self.given else "images"
 
 
 @dataclass(frozen=True)
@@ -64,13 +79,14 @@ def _table(source: Source, raw: Path) -> Found:
         problems += language_problems([*source.languages], table["language"].unique())
         table = _of_languages(table, source.languages)
     problems += _gaps(table, _DRAWN if drawn else _NAMED)
-    problems += _bad_photos(table["image"].unique(), source.images)
-    corpus = table_corpus(table, source.captions, source.images, source.name, problems)
+    problems += _bad_images(table["image"].drop_duplicates(), source)
+    folder = None if source.given else source.images
+    corpus = table_corpus(table, source.captions, folder, source.name, problems)
     home = raw / source.name
     home.mkdir(parents=True)
     form = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE}
     table.drop(columns="line").to_csv(home / "captions.tsv", **form)
-    (home / "images").symlink_to(source.images)
+    (home / source.link).symlink_to(source.images)
     return Found({"reader": "table", "raw": f"data/raw/{source.name}"}, corpus)
 
 
@@ -104,13 +120,13 @@ def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
         corpus = READERS[reader](source.captions, source.name, **chosen)
         found = [
             *_gaps(corpus.captions, _OF_CORPUS),
-            *_bad_photos(corpus.images["path"], source.images),
+            *_bad_images(corpus.images["path"], source),
         ]
         raise_problems(source.captions, found)
         home = raw / source.name
         home.mkdir(parents=True)
         (home / "corpus").symlink_to(source.captions)
-        (home / "images").symlink_to(source.images)
+        (home / source.link).symlink_to(source.images)
         return Found({"reader": reader, "raw": f"data/raw/{source.name}/corpus", **chosen}, corpus)
 
     return door
@@ -171,6 +187,16 @@ def _gaps(captions: pd.DataFrame, remedy: str) -> Iterator[str]:
                     "one photo: alone it ranks first whatever was learnt. Add some, or choose the "
                     "other languages with --language"
                 )
+
+
+def _bad_images(paths: pd.Series, source: Source) -> Iterator[str]:
+    """Yield the photos that are there and cannot be decoded, or why features are not of them."""
+    if source.given:
+        images = pd.DataFrame({"path": paths})
+        yield from given_problems(source.images, images)
+        yield from number_problems(source.images, images)
+    else:
+        yield from _bad_photos(paths, source.images)
 
 
 def _bad_photos(paths: Iterable[str], folder: Path) -> Iterator[str]:

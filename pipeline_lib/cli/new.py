@@ -39,8 +39,12 @@ CONFIG = """[core]
     help="Table of captions, or with another --from than table the folder of that corpus.",
 )  # fmt: skip
 @click.option(
-    "--images", required=True, type=click.Path(exists=True, file_okay=False, path_type=Path),
+    "--images", type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder of the photos.",
+)  # fmt: skip
+@click.option(
+    "--features", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Instead of photos: HDF5 of their features by any network, as docs/data.md describes.",
 )  # fmt: skip
 @click.option(
     "--from", "door", type=click.Choice([*DOORS]), default="table", show_default=True,
@@ -50,14 +54,27 @@ CONFIG = """[core]
     "--language", "languages", multiple=True, metavar="CODE",
     help="Use only this language (may be repeated). Default: all languages of the captions.",
 )  # fmt: skip
-def new(name: str, captions: Path, images: Path, door: str, languages: tuple[str, ...]) -> None:
+def new(
+    name: str,
+    captions: Path,
+    images: Path | None,
+    features: Path | None,
+    door: str,
+    languages: tuple[str, ...],
+) -> None:
     """Create the study studies/NAME from your photos and captions, checked, ready for dvc repro.
+
+    Name the photos (--images), or features of them that you have (--features).
 
     A table is UTF-8 with a header and the columns image (a path below the folder of photos),
     language and text, separated by tabs (or commas, as .csv); it may have split, annotation,
     position and translation_of.
     """
-    source = Source(name, captions.resolve(), images.resolve(), languages)
+    if (images is None) == (features is None):
+        found = "neither" if images is None else "both"
+        raise SettingsError(f"expected --images or --features, found {found}")
+    given = features is not None
+    source = Source(name, captions.resolve(), (features or images).resolve(), given, languages)
     _check_place(Path.cwd(), name)
     _check_name(name, door)
     load_settings(Path.cwd() / PARAMS)  # whose evaluations and tokenizers the study takes

@@ -61,6 +61,8 @@ def study_params(root: Path, source: Source, found: Found) -> str:
     word_dim = _word_dim(source, captions, kinds, tokenizers)
     values = {
         "name": name,
+        "given": source.given,
+        "features": f"{name}_given" if source.given else f"{name}_lite0",
         "dataset": found.dataset,
         "tokenizers": tokenizers,
         "selection_seed": _SELECTION_SEED,

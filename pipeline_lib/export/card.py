@@ -11,7 +11,7 @@ from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder, study_folder
 from pipeline_lib.models.similarity import EUCLIDEAN_FLOOR, ORDER_FLOOR
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import GivenFeatures, ImageFeatures
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
 
@@ -62,18 +62,23 @@ numbers in `token_ids` of `onnx.json`:
 `lengths`, `int64 [sentences]`, counts the ids of each, those of `before` and `after` too. There
 must be one sentence at least, of one id at least: of less, the runtime ends the process.
 
-`crops` are `uint8 [photos, {crops}, {side}, {side}, 3]`. A photo is decoded to RGB of 8 bits,
-turned upright as its EXIF says, and laid over white where it is transparent; of several frames it
-is the first. {cut} Photos are resized by Pillow's `BILINEAR`.
+{photos}
 
 ```python
 import onnxruntime
 
 session = onnxruntime.InferenceSession("{folder}/image.onnx")
-vectors = session.run(None, {{"crops": crops}})[0]
+vectors = session.run(None, {{"{photo_input}": {photo_input}}})[0]
 ```
 """,
 }
+
+_CROPS = """`crops` are `uint8 [photos, {crops}, {side}, {side}, 3]`. A photo is decoded to RGB of
+8 bits, turned upright as its EXIF says, and laid over white where it is transparent; of several
+frames it is the first. {cut} Photos are resized by Pillow's `BILINEAR`."""
+
+_FEATURES = """`features` are `float32 [photos, {dim}]`: those of the network whose features the
+model has learnt from, made as they were made. Polyview does not know which network it was."""
 
 _SIMILARITIES = {
     "cosine": "`a·b`",
@@ -98,11 +103,9 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     learnt = read_report(recipe) if recipe.is_file() else {}
     extractor, languages = embedder.preprocessing.extractor, embedder.languages
     vocabulary, rule = embedder.model.vocabulary, id_rule(embedder.model.vocabulary)
-    transform = TRANSFORMS[extractor.transform]
+    photo_input, photos = _image_input(extractor, embedder.model.feature_dim)
     use = _USE[form].format(
-        folder=name, language=languages[0], example="…",
-        crops=transform.crops, side=transform.side(extractor.resize, extractor.crop),
-        cut=transform.rule.format(resize=extractor.resize, crop=extractor.crop),
+        folder=name, language=languages[0], example="…", photo_input=photo_input, photos=photos,
         oov=OOV[vocabulary.oov].format(**rule), **rule,
     )  # fmt: skip
     architecture = embedder.model.architecture
@@ -133,6 +136,18 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
     (folder / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
+def _image_input(extractor: ImageFeatures, dim: int) -> tuple[str, str]:
+    """Return what the graph of images takes, and how that is made."""
+    if isinstance(extractor, GivenFeatures):
+        return "features", _FEATURES.format(dim=dim)
+    transform = TRANSFORMS[extractor.transform]
+    return "crops", _CROPS.format(
+        crops=transform.crops,
+        side=transform.side(extractor.resize, extractor.crop),
+        cut=transform.rule.format(resize=extractor.resize, crop=extractor.crop),
+    )
+
+
 def _data(sources: Sequence[str], pairs: str, dataset: str) -> str:
     """Say what was learnt (see :func:`sources_of`), and on which data set the recipe is tested."""
     learnt = ", ".join(f"`{source}`" for source in sources)
@@ -147,9 +162,9 @@ def _licences(sources: Sequence[str]) -> str:
     return "\n".join(f"- Data `{source}`: {text}." for source, text in known.items())
 
 
-def _of_backbone(extractor: Extractor) -> str:
-    if Path(extractor.weights).suffix:  # a file, whatever network it is of
-        return _UNKNOWN
+def _of_backbone(extractor: ImageFeatures) -> str:
+    if isinstance(extractor, GivenFeatures) or Path(extractor.weights).suffix:
+        return _UNKNOWN  # a file, whatever network it is of
     starts = BACKBONE_LICENCES.items()
     known = (text for start, text in starts if extractor.backbone.startswith(start))
     return next(known, _UNKNOWN)

@@ -19,6 +19,7 @@ from pipeline_lib.images.weights import find_weights
 from pipeline_lib.models.embedder import weights_of
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
+from pipeline_lib.settings.images import GivenFeatures, ImageFeatures
 
 TOLERANCE = 1e-5
 """Largest difference of a number of a unit vector between a graph and the model."""
@@ -52,6 +53,19 @@ class PhotoSide(nn.Module):
         return self.space.image_vectors(joined)
 
 
+class FeatureSide(nn.Module):
+    """From features of photos to their vectors."""
+
+    def __init__(self, space: JointSpace) -> None:
+        """Take a model in float32."""
+        super().__init__()
+        self.space = space
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Embed ``float32 [photos, feature_dim]``: ``float32 [photos, dim]``."""
+        return self.space.image_vectors(features)
+
+
 def write_graphs(model: Path, folder: Path) -> None:
     """Write text-LANGUAGE.onnx, image.onnx, and what stands before them, into a folder.
 
@@ -75,22 +89,7 @@ def write_graphs(model: Path, folder: Path) -> None:
         dynamic = {"token_ids": {0: "sentences", 1: "steps"}, "lengths": {0: "sentences"}}
         _export(SentenceSide(space, language), inputs, dynamic, path, part)
         files[language] = _shared(path, files.values())
-    extractor = preprocessing.extractor
-    transform = TRANSFORMS[extractor.transform]
-    side = transform.side(extractor.resize, extractor.crop)
-    weights = find_weights(extractor.backbone, weights_of(extractor, model))
-    backbone = load_network(extractor, weights)
-    shape = (2, transform.crops, side, side, 3)
-    crops = torch.from_numpy(np.random.default_rng(0).integers(0, 256, shape, np.uint8))
-    part = f"image_head {space.architecture.image_head} or backbone {extractor.backbone}"
-    photos = {"crops": {0: "photos"}}
-    _export(
-        PhotoSide(space, backbone, transform.apart),
-        {"crops": crops},
-        photos,
-        folder / "image.onnx",
-        part,
-    )
+    _write_image_graph(space, preprocessing.extractor, model, folder / "image.onnx")
     for name in ("vocabulary.json", "preprocessing.json"):
         shutil.copyfile(model / name, folder / name)
     content = {
@@ -100,6 +99,26 @@ def write_graphs(model: Path, folder: Path) -> None:
         "token_ids": id_rule(space.vocabulary),
     }
     (folder / "onnx.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_image_graph(
+    space: JointSpace, extractor: ImageFeatures, model: Path, path: Path
+) -> None:
+    """Write the graph of photos, or that of features, if the model's were given."""
+    rng, part = np.random.default_rng(0), f"image_head {space.architecture.image_head}"
+    if isinstance(extractor, GivenFeatures):
+        features = torch.from_numpy(rng.random((2, space.feature_dim), np.float32))
+        rows = {"features": {0: "photos"}}
+        _export(FeatureSide(space), {"features": features}, rows, path, part)
+        return
+    transform = TRANSFORMS[extractor.transform]
+    side = transform.side(extractor.resize, extractor.crop)
+    weights = find_weights(extractor.backbone, weights_of(extractor, model))
+    network = PhotoSide(space, load_network(extractor, weights), transform.apart)
+    shape = (2, transform.crops, side, side, 3)
+    crops = torch.from_numpy(rng.integers(0, 256, shape, np.uint8))
+    photos = {"crops": {0: "photos"}}
+    _export(network, {"crops": crops}, photos, path, f"{part} or backbone {extractor.backbone}")
 
 
 def _in_f32(trained: JointSpace) -> JointSpace:

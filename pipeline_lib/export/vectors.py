@@ -1,4 +1,4 @@
-"""Vectors of a table of sentences or a folder of photos, in Parquet, a part at a time."""
+"""Vectors of sentences, photos or features of photos, in Parquet, a part at a time."""
 
 import codecs
 import re
@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError
+from pipeline_lib.images.given import open_given
 from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.running.publishing import publish
 from pipeline_lib.search.index import NO_PHOTO, photo_paths
@@ -115,6 +116,37 @@ def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, d
         if not count:
             raise_problems(f"{folder}: {NO_PHOTO} to read", listed(unreadable))
     return count, unreadable
+
+
+def embed_given(embedder: Embedder, given: Path, output: Path) -> int:
+    """Write the names and vectors of the rows of a file of features; return how many there are.
+
+    Args:
+        embedder: The model.
+        given: Of the form that images/given.py describes.
+        output: Parquet to publish.
+
+    Raises:
+        ContractError: If it is no such file, or the model reads other features, or the output is
+            another file; nothing is published then.
+    """
+    _check_output(output)
+    schema = _ours(pa.schema({"image": pa.string(), "vector": _type(embedder)}))
+    with (
+        open_given(given) as (names, matrix),
+        publish(output) as temporary,
+        pq.ParquetWriter(temporary, schema) as writer,
+        tqdm(total=len(names), unit=" photos") as bar,
+    ):
+        for first in range(0, len(names), _ROWS):
+            part = slice(first, first + _ROWS)
+            try:
+                column = _column(embedder.embed_features(matrix[part]))
+            except ContractError as error:
+                raise ContractError(f"{given}, from row {first + 1}: {error}") from error
+            writer.write_table(pa.table([[*names[part]], column], schema=schema))
+            bar.update(len(column))
+        return len(names)
 
 
 def _check_output(output: Path) -> None:

@@ -18,7 +18,7 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import Extractor, GivenFeatures
 from pipeline_lib.text.tokenizers import Tokenize, build_tokenizer
 from pipeline_lib.text.vocabulary import UNK
 
@@ -132,9 +132,37 @@ class Embedder:
         raise_problems("photos", problems)
         return np.stack(found)
 
+    def embed_features(self, features: np.ndarray) -> np.ndarray:
+        """Return the vectors of features of photos ``float32 [photos, embed_dim]``.
+
+        Args:
+            features: ``[photos, dim]``, of the kind that the model has learnt: of its extractor, or
+                of the network whose features were given.
+
+        Raises:
+            ContractError: If they are of another size, or not numbers.
+        """
+        features, dim = np.asarray(features), self.model.feature_dim
+        if features.ndim != 2 or features.shape[1] != dim or features.dtype.kind not in "fiu":
+            raise ContractError(
+                f"features: expected numbers [images, {dim}], found {features.dtype} "
+                f"{[*features.shape]}"
+            )
+        wrong = np.flatnonzero(~np.isfinite(features).all(axis=1)) + 1
+        raise_problems("features", named([f"row {row}: NaN or infinity" for row in wrong]))
+        if not len(features):
+            return self._no_vectors
+        numbers = torch.from_numpy(features.astype(np.float32))
+        return self.model.embed_features(numbers).float().numpy()
+
     def embed_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
-        """Yield each photo's vector ``float32 [embed_dim]`` in order, or why it cannot be read."""
-        size = self.preprocessing.extractor.batch_size
+        """Yield each photo's vector ``float32 [embed_dim]`` in order, or why it cannot be read.
+
+        Raises:
+            ContractError: If the model's features were given: it has no network to make some.
+        """
+        self.check_sees_photos()
+        size = self._extractor.batch_size
         whole = len(photos) // size * size
         if whole:
             yield from self._vectors(self._batches.encode_each(photos[:whole]))
@@ -149,6 +177,15 @@ class Embedder:
                 yield each
             else:
                 yield self.model.embed_features(torch.from_numpy(each[None])).float().numpy()[0]
+
+    def check_sees_photos(self) -> None:
+        """Raise :class:`ContractError` if the model has no network that reads photos."""
+        if isinstance(self.preprocessing.extractor, GivenFeatures):
+            raise ContractError(
+                f"{self.folder}: expected a model with a network for photos, found one that learnt "
+                "from features that were given (backbone: given). Make features of your photos as "
+                "those were made, and embed them: polyview embed MODEL features.h5 vectors.parquet"
+            )
 
     def scores(self, images: np.ndarray, sentences: np.ndarray) -> np.ndarray:
         """Return the model's similarity of all pairs of vectors ``[images, sentences]``."""
@@ -175,15 +212,19 @@ class Embedder:
 
     @cached_property
     def _batches(self) -> PhotoEncoder:
-        return self._photo_encoder(self.preprocessing.extractor.batch_size)
+        return self._photo_encoder(self._extractor.batch_size)
 
     @cached_property
     def _single(self) -> PhotoEncoder:
         """Return what encodes one photo at a time: a batch is filled up, and would take longer."""
         return self._photo_encoder(1)
 
+    @property
+    def _extractor(self) -> Extractor:
+        return self.preprocessing.extractor
+
     def _photo_encoder(self, batch_size: int) -> PhotoEncoder:
-        extractor = self.preprocessing.extractor
+        extractor = self._extractor
         # Seconds a photo for bits that only the comparison of experiments needs.
         precision = "f32" if extractor.precision == F64 else extractor.precision
         changes = {"batch_size": batch_size, "precision": precision}

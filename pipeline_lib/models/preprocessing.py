@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import ImageFeatures
 from pipeline_lib.settings.strict import Language, Strict
 from pipeline_lib.settings.text import Tokenizer
 
@@ -16,11 +16,11 @@ class Preprocessing(Strict):
     """
 
     tokenizers: dict[Language, Tokenizer]
-    extractor: Extractor
+    extractor: ImageFeatures
 
 
 def preprocessing_of(
-    languages: list[str], tokenizers: Mapping[str, Tokenizer], extractor: Extractor
+    languages: list[str], tokenizers: Mapping[str, Tokenizer], extractor: ImageFeatures
 ) -> Preprocessing:
     """Return the settings that a model of these languages needs."""
     return Preprocessing(

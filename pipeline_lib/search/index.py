@@ -109,6 +109,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
             indexed stays in the file), or none that can be read; or if the file is something else,
             or the index of another folder that is still there.
     """
+    embedder.check_sees_photos()
     photos = photos.resolve()
     dim = embedder.model.architecture.embed_dim
     schema = index_schema(dim, model_digest(model), photos)

@@ -1,6 +1,8 @@
-"""params.yaml: extractors of image features."""
+"""params.yaml: extractors of image features, and features that are given."""
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Tag
 
 from pipeline_lib.settings.strict import Count, Name, Precision, Strict
 
@@ -37,3 +39,32 @@ class Extractor(Strict):
     def weights_are_named(self) -> bool:
         """Whether ``weights`` is a name, and no file."""
         return self.weights.isidentifier()
+
+
+GIVEN = "given"
+"""Backbone of features that were made elsewhere."""
+
+
+class GivenFeatures(Strict):
+    """Features of the images of one data set that another program made.
+
+    Attributes:
+        dataset: Whose images.
+        images: HDF5 file of their features (images/given.py).
+        backbone: ``given``.
+    """
+
+    dataset: Name
+    images: str
+    backbone: Literal["given"]
+
+
+def _form(entry: object) -> str:
+    backbone = entry.get("backbone") if isinstance(entry, dict) else getattr(entry, "backbone", "")
+    return GIVEN if backbone == GIVEN else Extractor.__name__
+
+
+ImageFeatures = Annotated[
+    Annotated[Extractor, Tag(Extractor.__name__)] | Annotated[GivenFeatures, Tag(GIVEN)],
+    Discriminator(_form),
+]

@@ -13,7 +13,7 @@ from pipeline_lib.settings.corpora import Annotation, Dataset, PairSet, World
 from pipeline_lib.settings.entries import TRANSLATORS, entry_of
 from pipeline_lib.settings.evaluations import Comparison, Evaluations
 from pipeline_lib.settings.growth import Growth
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import Extractor, GivenFeatures, ImageFeatures
 from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.recipes import Recipe, merge
 from pipeline_lib.settings.rerankings import Reranking
@@ -51,7 +51,7 @@ class Settings(Strict):
     worlds: dict[Name, World]
     datasets: dict[Name, Dataset]
     tokenizers: dict[Language, Tokenizer]
-    extractors: dict[Name, Extractor]
+    extractors: dict[Name, ImageFeatures]
     selection_seed: Seed
     pairs: dict[Name, PairSet]
     translators: dict[Name, AnyTranslator]
@@ -118,6 +118,16 @@ class Settings(Strict):
             with suppress(SettingsError, ValidationError):
                 found[name] = self.recipe(name).model_dump()
         return found
+
+    @property
+    def networks(self) -> dict[str, Extractor]:
+        """The extractors that make features of photos; without features that are given."""
+        return {n: each for n, each in self.extractors.items() if isinstance(each, Extractor)}
+
+    @property
+    def given_features(self) -> dict[str, GivenFeatures]:
+        """The extractors whose features are given."""
+        return {n: each for n, each in self.extractors.items() if isinstance(each, GivenFeatures)}
 
     @property
     def caption_tables(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import own_study
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import tiny
 from click.testing import CliRunner
 from graph import ROOT, read_yaml
-from own_study import change, photo, rewrite
+from own_study import change, give, photo, rewrite
 from tiny_translation import recipe as translator
 
 from pipeline_lib.checks import memory
@@ -22,6 +23,7 @@ from pipeline_lib.checks.memory import (
     weights,
 )
 from pipeline_lib.checks.study import check_study
+from pipeline_lib.checks.suspicious import _halves_that_overlap
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.corpora.readers import READERS
@@ -777,3 +779,66 @@ def test_a_container_has_the_memory_that_it_is_left(tmp_path, monkeypatch):
         limit.write_text(f"{text}\n")
         found[text] = machine_bytes()
     assert found == {"268435456": 2**28, "max": whole, str(2**60): whole}
+
+
+def read_given(**changes):
+    change("recipes", "mine", "features", to="mine_given")
+    for key, value in ({"image_crops": 1, "batch_size": 16} | changes).items():
+        change("recipes", "mine", key, to=value)
+
+
+def test_a_study_of_features_that_are_given_passes_without_photos(mine):
+    give()
+    read_given()
+    change("extractors", "mine_lite0", to=None)
+    text = Path("params.yaml").read_text(encoding="utf-8")
+    Path("params.yaml").write_text(text.replace("  mine_lite0:\n", ""), encoding="utf-8")
+    Path("data/raw/mine/images").unlink()
+    result = check()
+    assert (result.exit_code, "nothing was found that would" in result.output) == (0, True)
+    assert CliRunner().invoke(resolve, []).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: give(names=own_study.NAMES[5:]),
+         "extractors.mine_given.images: data/raw/mine_given.h5: image: expected the path of each "
+         "photo, 5 of 40 have no row (first: '00.jpg')"),
+        (lambda: [give(), Path("data/raw/mine_given.h5").unlink()],
+         "extractors.mine_given.images: data/raw/mine_given.h5 is not there"),
+        (lambda: [give(), Path("data/raw/mine_given.h5").write_bytes(b"png")],
+         "extractors.mine_given.images: data/raw/mine_given.h5: expected HDF5"),
+        (lambda: [give(), read_given(image_crops=2)],
+         "recipes.mine.image_crops: expected 1, as many as mine_given keeps of an image as "
+         "features that are given, found 2"),
+        (lambda: [give(), read_given(more_features="mine_lite0")],
+         "recipes.mine.more_features: expected features of one kind with mine_given, found "
+         "mine_lite0 with backbone efficientnet_lite0, not given"),
+        (lambda: [give(), give("other", dim=7), read_given(more_features="other")],
+         "expected features of one kind with mine_given, found other with dim 7, not 6"),
+    ],
+)  # fmt: skip
+def test_features_that_are_given_must_be_of_the_photos_and_of_one_kind(mine, wrong, said):
+    wrong()
+    assert said in check().output
+
+
+def test_halves_of_two_data_sets_that_share_photos_are_named():
+    """Each data set is halved by its own photos: with others in it, the cut is elsewhere."""
+    chosen = {
+        "english": SimpleNamespace(dataset="all", images="first_half"),
+        "japanese": SimpleNamespace(dataset="some", images="second_half"),
+        "german": SimpleNamespace(dataset="some", images="first_half"),
+    }
+    photos = {"english": {"coco:1", "coco:2"}, "japanese": {"coco:2", "coco:3"}, "german": set()}
+    known = SimpleNamespace(
+        recipes={"both": SimpleNamespace(pairs="english")},
+        settings=SimpleNamespace(pairs=chosen, pair_sets=lambda _: [*chosen]),
+        rows={name: {"train": own} for name, own in photos.items()},
+    )
+    [said] = _halves_that_overlap(known)
+    assert "recipes.both: english and japanese are the halves of photos of all and some" in said
+    assert "share 1 (first: coco:2)" in said
+    photos["japanese"].remove("coco:2")
+    assert not [*_halves_that_overlap(known)]

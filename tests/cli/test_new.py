@@ -11,6 +11,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+import h5py
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -683,3 +685,60 @@ def test_elsewhere_than_in_the_root_it_says_where_to_run(root, monkeypatch):
 def test_a_corpus_of_another_layout_is_refused(root):
     result = new("../photos", "--from", "multi30k")
     assert_refused(root, result, "expected this file")
+
+
+def features(root, names=NAMES):
+    path = root.parent / "clip.h5"
+    with h5py.File(path, "w") as file:
+        file["features"], file["image"] = np.ones((len(names), 4)), names
+    return path
+
+
+def new_of_features(captions, path, *options):
+    words = ["new", "mine", "--captions", str(captions), "--features", str(path), *options]
+    return CliRunner().invoke(main, words)
+
+
+def test_features_may_stand_for_photos(root):
+    shutil.rmtree(root.parent / "photos")
+    settings = made(root, new_of_features(write(SHORT), features(root)))
+    assert [*settings.given_features] == ["mine_given"]
+    recipe = settings.recipe("mine")
+    assert (recipe.features, recipe.image_crops) == ("mine_given", 1)
+    file = root / "studies/mine" / settings.extractors["mine_given"].images
+    assert file.resolve() == features(root).resolve()
+    assert len(captions(root, settings)) == len(SHORT)
+
+
+def test_features_that_are_not_of_the_photos_are_refused(root):
+    result = new_of_features(write(SHORT), features(root, NAMES[3:]))
+    assert_refused(root, result, "clip.h5: image: expected the path of each photo, 3 of 40")
+    path = features(root)
+    with h5py.File(path, "r+") as file:
+        file["features"][7] = np.nan
+    result = new_of_features(write(SHORT), path)
+    assert_refused(root, result, f"clip.h5: 1 rows have NaN or infinity (first: '{NAMES[7]}')")
+
+
+def test_photos_or_features_are_to_be_named_and_not_both(root):
+    path, table = features(root), write(SHORT)
+    both = new_of_features(table, path, "--images", "../photos")
+    assert_refused(root, both, "expected --images or --features, found both")
+    neither = CliRunner().invoke(main, ["new", "mine", "--captions", str(table)])
+    assert_refused(root, neither, "expected --images or --features, found neither")
+
+
+@pytest.mark.parametrize("name", ["captions.tsv", "captions.csv"])
+def test_lines_of_separators_alone_are_passed_over(root, name):
+    path = write([*SHORT, ("", "", ""), (" ", "", "")], name=name)
+    assert len(captions(root, made(root, new(path)))) == len(SHORT)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf_16_is_named_alone(root, encoding):
+    path = write(SHORT, encoding="utf-16-le" if encoding == "utf-16" else encoding)
+    mark = "\ufeff".encode("utf-16-le" if encoding == "utf-16" else encoding)
+    path.write_bytes(mark + path.read_bytes())
+    result = new(path)
+    assert_refused(root, result, "found UTF-16. Save it as UTF-8")
+    assert "Mend the header" not in result.output

@@ -27,6 +27,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.settings.images import GivenFeatures
 from pipeline_lib.settings.loading import load_settings
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
@@ -201,6 +202,23 @@ def test_onnx_of_our_own_recipe_bag_residual_pieces_crops_and_stages(colours, tm
         tmp_path / "model", tiny.PREPROCESSING.model_copy(update={"extractor": extractor}), {}
     )
     compare_onnx(tmp_path / "model", sorted((colours / "photos").glob("*.png")), tmp_path)
+
+
+def test_onnx_of_features_that_were_given_takes_features(colours, tmp_path):
+    runtime = pytest.importorskip("onnxruntime", reason="the group export is not installed")
+    pytest.importorskip("onnxscript", reason="the group export is not installed")
+    given = GivenFeatures(dataset="tiny", images="given.h5", backbone="given")
+    space, model = tiny.space(tiny.polyview(image_crops=1), dim=6), tmp_path / "model"
+    space.save(model, tiny.PREPROCESSING.model_copy(update={"extractor": given}), {})
+    folder = exported(model, tmp_path / "onnx", "onnx")
+    features = np.random.default_rng(0).random((3, 6), np.float32)
+    session = runtime.InferenceSession(folder / "image.onnx")
+    [found] = session.run(None, {"features": features})
+    np.testing.assert_allclose(found, Embedder.load(model).embed_features(features), atol=1e-5)
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert "`features` are `float32 [photos, 6]`" in card
+    assert 'session.run(None, {"features": features})' in card
+    assert "backbone `given`" in card
 
 
 def test_a_part_that_cannot_be_exported_is_named(colours, tmp_path, monkeypatch):

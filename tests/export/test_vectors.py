@@ -5,6 +5,7 @@ import random
 import re
 import shutil
 
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -336,3 +337,35 @@ def test_a_table_is_in_memory_in_parts(embed, tmp_path, monkeypatch, name):
     result, output = embed(tmp_path / name, "--language", "en")
     assert (result.exit_code, pq.read_metadata(output).num_rows) == (0, 100_000)
     assert max(held) < 60e6
+
+
+def give(path, vectors, names):
+    with h5py.File(path, "w") as file:
+        file["features"], file["image"] = vectors, names
+    return path
+
+
+def test_features_of_photos_are_embedded_under_their_names(embed, colours, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "_ROWS", 4)  # 10 rows in three parts
+    features = np.random.default_rng(0).random((10, 1280), np.float32)
+    names = [f"{number}.jpg" for number in range(10)]
+    result, output = embed(give(tmp_path / "features.h5", features, names))
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output)
+    assert table["image"].to_pylist() == names
+    expected = Embedder.load(colours / "model").embed_features(features)
+    np.testing.assert_allclose(np.array(table["vector"].to_pylist()), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("features", "options", "said"),
+    [
+        (np.ones((2, 3)), (), "features.h5, from row 1: features: expected numbers [images, 1280]"),
+        (np.full((2, 1280), np.nan), (), "row 1: NaN or infinity"),
+        (np.ones((2, 1280)), ("--language", "de"), "--language: expected with a table"),
+    ],
+)
+def test_features_of_another_kind_are_refused(embed, tmp_path, features, options, said):
+    result, output = embed(give(tmp_path / "features.h5", features, ["a", "b"]), *options)
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert said in result.output

@@ -11,6 +11,7 @@ from tiny_photos import encoded
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.models.embedder import Embedder, weights_of
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.settings.images import GivenFeatures
 
 FEATURE_DIM = 1280
 
@@ -141,3 +142,29 @@ def test_embedded_are_photos_with_the_weights_of_the_study(tmp_path, monkeypatch
 
 def _refuse(settings):
     raise LookupError(settings.weights)
+
+
+def test_features_are_embedded_as_they_are(folder):
+    embedder = Embedder.load(folder)
+    features = np.random.default_rng(0).random((5, FEATURE_DIM))
+    expected = embedder.model.embed_features(torch.from_numpy(features).float()).numpy()
+    np.testing.assert_array_equal(embedder.embed_features(features), expected)
+    assert embedder.embed_features(features[:0]).shape == (0, expected.shape[1])
+    with pytest.raises(ContractError, match=r"numbers \[images, 1280\], found float64 \[5, 9\]"):
+        embedder.embed_features(features[:, :9])
+    features[3, 0] = np.inf
+    with pytest.raises(ContractError, match="row 4: NaN or infinity"):
+        embedder.embed_features(features)
+
+
+def test_a_model_of_given_features_refuses_photos_and_says_what_it_takes(folder, photos, tmp_path):
+    given = GivenFeatures(dataset="tiny", images="given.h5", backbone="given")
+    model = JointSpace.load(folder)
+    model.save(tmp_path / "m", tiny.PREPROCESSING.model_copy(update={"extractor": given}), {})
+    embedder = Embedder.load(tmp_path / "m")
+    assert embedder.preprocessing.extractor == given
+    with pytest.raises(ContractError, match=r"features that were given .* polyview embed MODEL"):
+        embedder.embed_images(photos)
+    features = np.random.default_rng(0).random((2, FEATURE_DIM))
+    expected = Embedder.load(folder).embed_features(features)
+    np.testing.assert_array_equal(embedder.embed_features(features), expected)

@@ -30,17 +30,18 @@ from pipeline_lib.contract.recalls import chance_recall_sum
 from pipeline_lib.contract.tables import read_captions
 from pipeline_lib.evaluation.retrieval.hits import read_hits
 from pipeline_lib.reporting.curves import mean_recall_sum
-from pipeline_lib.reporting.differences import Asked, Difference
+from pipeline_lib.reporting.differences import ONE_SEED, Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
 from pipeline_lib.reporting.page.charts import beta_charts, growth_charts, word_translation_charts
 from pipeline_lib.reporting.page.gallery import galleries, queries_each, spread
-from pipeline_lib.reporting.page.page import report_page
+from pipeline_lib.reporting.page.page import _leads, report_page
 from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
 from pipeline_lib.reporting.verdicts import asked_by_verdicts, evidence, verdicts
+from pipeline_lib.settings.images import GivenFeatures
 from pipeline_lib.settings.loading import load_settings
 from stages.report import main as report
 
@@ -153,6 +154,18 @@ def test_photos_that_are_gone_are_left_out_and_all_else_is_there(
     html = Path("data/report/index.html").read_text(encoding="utf-8")
     assert "data:image/jpeg" not in html
     assert 'id="claims"' in html
+
+
+def test_no_photos_are_shown_of_features_that_were_given(study, monkeypatch, capsys):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    given = GivenFeatures(dataset="world", images="given.h5", backbone="given")
+    extractors = dict.fromkeys(results.settings.extractors, given)
+    settings = results.settings.model_copy(update={"extractors": extractors})
+    assert galleries(results)
+    capsys.readouterr()
+    assert not galleries(replace(results, settings=settings))
+    assert not capsys.readouterr().err
 
 
 def test_what_is_doubtful_of_a_model_stands_on_the_first_screen(study, tmp_path, monkeypatch):
@@ -803,3 +816,17 @@ def test_committed_curves_are_means_over_languages(name):
         languages = history.filter(regex="^recall_sum_").shape[1]
         summed = (mean_recall_sum(history) * languages).to_numpy()
         assert summed == pytest.approx(history["recall_sum"], abs=0.05)
+
+
+def test_a_lead_that_was_not_tested_is_not_said_to_be_chance(study, monkeypatch):
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    verdict = next(each for each in results.verdicts if each.lead)
+    leads = {
+        "certain": replace(verdict.lead, certain=True),
+        "may be chance": replace(verdict.lead, certain=False),
+        "not tested": replace(verdict.lead, certain=False, test=None, untested=ONE_SEED),
+    }
+    for words, lead in leads.items():
+        found = _leads([replace(verdict, lead=lead)], results.summary)
+        assert [each for each, pools in found.items() if pools] == [words]

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline_lib.cli.main import main
+from pipeline_lib.contract.digests import write_sums
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 
@@ -133,3 +134,16 @@ def test_a_folder_that_holds_no_model(colours):
     result = CliRunner().invoke(main, ["search", str(colours), str(colours / "photos"), "red"])
     assert result.exit_code == 2
     assert "holds no model" in result.output
+
+
+def test_a_model_of_features_that_were_given_says_that_it_reads_no_photos(colours, tmp_path):
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    file = model / "preprocessing.json"
+    content = json.loads(file.read_text())
+    given = {"dataset": "tiny", "images": "given.h5", "backbone": "given"}
+    file.write_text(json.dumps(content | {"extractor": given}))
+    write_sums(model)
+    words = ["search", str(model), str(colours / "photos"), "a red photo"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "expected a model with a network for photos" in result.output

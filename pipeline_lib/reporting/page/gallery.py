@@ -59,9 +59,10 @@ class Gallery:
 def galleries(results: Results) -> list[Gallery]:
     """Return what the best recipe of each verdict found, of those whose queries are in data/.
 
-    Queries of photos that are no longer there are left out, with a warning.
+    Queries of photos that are no longer there are left out, with a warning; so are recipes whose
+    features were given, without one: nothing says where their photos are.
     """
-    shown = [(_best_known(verdict), verdict) for verdict in results.verdicts]
+    shown = [(_best_known(results, verdict), verdict) for verdict in results.verdicts]
     known = [(recipe, verdict) for recipe, verdict in shown if recipe]
     each = queries_each(len(known))
     made = [_gallery(results, recipe, verdict, each) for recipe, verdict in known]
@@ -95,9 +96,11 @@ def _queries_path(recipe: str) -> Path:
     return Path(f"data/queries/{recipe}.parquet")
 
 
-def _best_known(verdict: Verdict) -> str | None:
+def _best_known(results: Results, verdict: Verdict) -> str | None:
     names = map(str, verdict.ranking["recipe"])
-    return next((name for name in names if _queries_path(name).is_file()), None)
+    networks = results.settings.networks
+    shown = (name for name in names if results.recipes[name].features in networks)
+    return next((name for name in shown if _queries_path(name).is_file()), None)
 
 
 def _gallery(results: Results, name: str, verdict: Verdict, each: int) -> Gallery:
