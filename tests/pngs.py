@@ -1,14 +1,21 @@
 """PNG files by hand, whose header can promise more than their data hold."""
 
+import struct
 import zlib
 
 
-def png(width: int, height: int, depth: int, colour: int, rows: bytes) -> bytes:
+def png(
+    width: int, height: int, depth: int, colour: int, rows: bytes, transparent: tuple[int, ...] = ()
+) -> bytes:
+    """Return a file; of ``transparent`` there is a value of each channel, as they are stored."""
+
     def chunk(kind: bytes, body: bytes) -> bytes:
         return (
-            len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
+            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
         )
 
-    header = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes([depth, colour, 0, 0, 0])
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    levels = struct.pack(f">{len(transparent)}H", *transparent)
     data = chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + data
+    clear = chunk(b"tRNS", levels) if transparent else b""
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + clear + data

@@ -1,6 +1,7 @@
 """The commands of ``polyview``."""
 
 import os
+import sys
 
 import click
 
@@ -18,6 +19,8 @@ from pipeline_lib.running.edge import EdgeGroup
 @click.version_option(package_name="polyview")
 def main() -> None:
     """Multilingual image-text embeddings: make a study of your own, and use what it trained."""
+    # A terminal may have no letter of a photo's name, which is no reason to stop.
+    sys.stdout.reconfigure(errors="backslashreplace")
     # In another project's pipeline a command is no stage of ours, whose lock would be kept.
     os.environ.pop("DVC_STAGE", None)
 

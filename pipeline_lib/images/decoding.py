@@ -75,6 +75,7 @@ def decode(photo: Path | BinaryIO) -> np.ndarray:
                     f"expected a photo, found {image.width} x {image.height} pixels: a stand-in "
                     "for one that was not found? Fetch it again, or leave its captions out"
                 )
+            _scale_transparent_level(image)
             return np.array(_to_rgb(_upright(image), image))
     except ImageError:
         raise
@@ -116,6 +117,18 @@ def check_pixels(width: int, height: int) -> None:
     """Raise :class:`ImageError` where an image of this size would take too much memory."""
     if width * height > MAX_PIXELS:
         raise ImageError(f"{_AT_MOST}, found {width} x {height}: {_SCALE}")
+
+
+def _scale_transparent_level(image: Image.Image) -> None:
+    """Give the transparent level of a PNG the 8 bits that Pillow gives its pixels.
+
+    Of colours in 16 bits their upper halves decide: pixels have no more.
+    """
+    level, form = image.info.get("transparency"), image.tile[0][3] if image.tile else ""
+    if image.format == "PNG" and form in ("L;2", "L;4"):
+        image.info["transparency"] = level * 255 // (2 ** int(form[-1]) - 1) if level else level
+    elif image.format == "PNG" and form == "RGB;16B" and level is not None:
+        image.info["transparency"] = tuple(value >> 8 for value in level)
 
 
 def _upright(image: Image.Image) -> Image.Image:

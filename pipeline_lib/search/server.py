@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -105,6 +105,7 @@ def build_app(searcher: Searcher, captions: Captions | None) -> Starlette:
     ]
     problems = {
         _OtherIndex: _problem(409),
+        ClientDisconnect: _problem(400),  # who reads no answer: a page that asked something else
         ContractError: _problem(400),
         LanguageError: _problem(400, _with_remedy),
         ImageError: _problem(415),
@@ -221,6 +222,7 @@ class _Pages:
                 "languages": self.searcher.embedder.languages,
                 "captions": self.captions is not None,
                 "max_terms": MAX_TERMS,
+                "max_upload": MAX_UPLOAD,
             }
         )
 

@@ -1,12 +1,11 @@
 """params.yaml: what the recipes are evaluated on."""
 
-from itertools import pairwise
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from pipeline_lib.settings.strict import (
+    Ascending,
     Count,
     Language,
     Name,
@@ -16,14 +15,7 @@ from pipeline_lib.settings.strict import (
     Strict,
 )
 
-
-def _ascending(edges: list[int]) -> list[int]:
-    if any(low >= high for low, high in pairwise(edges)):
-        raise PydanticCustomError("order", "ascending numbers")
-    return edges
-
-
-Edges = Annotated[list[Count], AfterValidator(_ascending)]
+Edges = Ascending
 """First number of each bin but the lowest."""
 
 

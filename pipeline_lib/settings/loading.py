@@ -15,6 +15,9 @@ from pipeline_lib.settings.references.sections import reference_problems
 from pipeline_lib.settings.strict import SettingsError
 from pipeline_lib.settings.study import PAPERS, PARAMS, Settings
 
+_OF_PAPERS = ("papers", "shared")
+"""Sections that papers.yaml makes, and params.yaml may not have."""
+
 
 def load_settings(path: Path = PARAMS) -> Settings:
     """Read and check params.yaml.
@@ -28,7 +31,7 @@ def load_settings(path: Path = PARAMS) -> Settings:
             "the one that holds params.yaml and dvc.yaml."
         )
     content = read_yaml(path)
-    for key in ("papers", "shared"):
+    for key in _OF_PAPERS:
         if key in content:
             raise SettingsError(
                 f"{path.name}: {key}: unknown key. What papers fix stands in {PAPERS}."
@@ -46,7 +49,8 @@ def load_settings(path: Path = PARAMS) -> Settings:
     try:
         settings = Settings.model_validate(content)
     except ValidationError as error:
-        _raise(path, chain(readable(error, Settings, ""), _of_recipes(content, error)))
+        found = readable(error, Settings, "", hidden=_OF_PAPERS)
+        _raise(path, chain(found, _of_recipes(content, error)))
     _raise(path, reference_problems(settings))
     return settings
 

@@ -1,6 +1,6 @@
 """What is wrong with params.yaml, in words: its place, what was expected, and what was found."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Union, get_args, get_origin
@@ -119,6 +119,7 @@ def readable(
     form: type[BaseModel],
     where: str,
     elsewhere: Callable[[str], str] = lambda key: "",
+    hidden: Container[str] = (),
 ) -> Iterator[str]:
     """Turn pydantic's findings into one sentence per key, with the closest legal name.
 
@@ -127,6 +128,7 @@ def readable(
         form: That the values were to have.
         where: Place of these values; may be empty.
         elsewhere: From an unknown or missing key to a sentence on what has it, empty if nothing.
+        hidden: Keys of the form that the file may not have.
     """
     wrong: dict[tuple[str, bool], list[dict]] = {}
     for item in error.errors():
@@ -135,7 +137,8 @@ def readable(
         keys, model = _walk(form, loc[:-1] if is_key else loc)
         place = ".".join([*([where] if where else []), *keys])
         if item["type"] == "extra_forbidden":
-            known = suggest(keys[-1], model.model_fields) if model else ""
+            legal = [key for key in model.model_fields if key not in hidden] if model else []
+            known = suggest(keys[-1], legal) if model else ""
             yield f"{place}: unknown key.{elsewhere(keys[-1]) or known}"
         elif item["type"] == "missing":
             said = elsewhere(keys[-1])

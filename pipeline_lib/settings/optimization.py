@@ -4,8 +4,13 @@ An optimizer or a schedule is added here and, under the same name, in training/o
 """
 
 from collections.abc import Iterator
+from typing import Annotated
 
-from pipeline_lib.settings.strict import Count, Rate, Strict, Whole
+from pydantic import Field
+
+from pipeline_lib.settings.strict import Ascending, Rate, Strict, Whole
+
+Decay = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Adam(Strict):
@@ -38,8 +43,8 @@ class Steps(Strict):
         decay_factor: See there.
     """
 
-    decay_epochs: list[Count]
-    decay_factor: Rate
+    decay_epochs: Ascending
+    decay_factor: Decay
 
 
 class Stall(Strict):
@@ -50,7 +55,7 @@ class Stall(Strict):
         decays: How often; the stall after the last one ends training.
     """
 
-    decay_factor: Rate
+    decay_factor: Decay
     decays: Whole
 
 

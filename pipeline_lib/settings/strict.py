@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Container, Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -35,6 +36,14 @@ def _each_once(values: list[T]) -> list[T]:
         raise PydanticCustomError("twice", "each entry once")
     return values
 
+
+def _ascending(numbers: list[int]) -> list[int]:
+    if any(low >= high for low, high in pairwise(numbers)):
+        raise PydanticCustomError("order", "ascending numbers")
+    return numbers
+
+
+Ascending = Annotated[list[Count], AfterValidator(_ascending)]
 
 Sentence = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
 """Text of a table's cell or title: YAML may have broken its lines."""

@@ -615,3 +615,27 @@ def test_a_runtime_agrees_with_torch_on_real_photos(photos, precision, least):
     found = cosines(expected, build_runtime(encoder, precision, rows, 224).encode(photos))
     assert found.mean() > 0.999
     assert found.min() > least
+
+
+def write_png(path, bits, colours, pixels, transparent):
+    """Write rows of stored values, of which Pillow itself writes no transparent one."""
+    pixels = np.array(pixels)
+    digits = ["".join(f"{value:0{bits}b}" for value in row.ravel()) for row in pixels]
+    rows = b"".join(b"\0" + int(row, 2).to_bytes(len(row) // 8) for row in digits)
+    path.write_bytes(png(pixels.shape[1], len(pixels), bits, colours, rows, transparent))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_a_transparent_level_of_greyscale_of_any_bits_lies_over_white(tmp_path, bits):
+    levels = np.arange(64).reshape(8, 8) % 2**bits
+    for transparent in range(min(2**bits, 5)):
+        write_png(tmp_path / "a.png", bits, 0, levels, (transparent,))
+        shown = np.where(levels == transparent, 255, levels * 255 // (2**bits - 1))
+        np.testing.assert_array_equal(decode(tmp_path / "a.png")[:, :, 0], shown)
+
+
+def test_a_transparent_colour_of_16_bits_lies_over_white(tmp_path):
+    colours = np.array([[[1000, 2000, 3000], [40000, 2000, 3000]]] * 4)
+    write_png(tmp_path / "a.png", 16, 2, np.tile(colours, (1, 2, 1)), (1000, 2000, 3000))
+    found = decode(tmp_path / "a.png")
+    assert found[0, :2].tolist() == [[255, 255, 255], [156, 7, 11]]

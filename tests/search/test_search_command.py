@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from shell import python
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.digests import write_sums
@@ -147,3 +148,13 @@ def test_a_model_of_features_that_were_given_says_that_it_reads_no_photos(colour
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 2
     assert "expected a model with a network for photos" in result.output
+
+
+def test_a_terminal_without_a_letter_of_a_name_shows_its_code(colours, tmp_path):
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    (photos / "red.png").rename(photos / "日.png")
+    words = [str(colours / "model"), str(photos), "a red photo", "-k", "1"]
+    code = "import sys; from pipeline_lib.cli.main import main; main(['search', *sys.argv[1:]])"
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = python(code, *words, PYTHONIOENCODING="latin-1", **cache)
+    assert "/\\u65e5.png" in done.stdout

@@ -1,5 +1,6 @@
 """What the page asks of the server, without a browser."""
 
+import asyncio
 import io
 import json
 import os
@@ -196,3 +197,23 @@ def test_names_that_are_not_utf8_are_shown_with_question_marks(colours, tmp_path
         assert (about["folder"], about["unreadable"]) == ("?photos", 1)
         answered = ask("/search", {"terms": [{"photo": index.paths.index("\udcffrot.png")}]})
         assert (answered["terms"][0]["text"], found(answered)[0]) == ("?rot.png", "?rot.png")
+
+
+def test_an_upload_that_is_given_up_is_no_fault(app):
+    """A page gives it up when another photo is dropped, or when it is closed."""
+    received = iter([
+        {"type": "http.request", "body": b"x" * 500, "more_body": True},
+        {"type": "http.disconnect"},
+    ])  # fmt: skip
+    sent = []
+
+    async def receive():
+        return next(received)
+
+    async def send(message):
+        sent.append(message)
+
+    kind = (b"content-type", b"application/octet-stream")
+    scope = {"type": "http", "method": "POST", "path": "/photos", "query_string": b""}
+    asyncio.run(app(scope | {"headers": [(b"host", b"localhost"), kind]}, receive, send))
+    assert sent[0]["status"] == 400

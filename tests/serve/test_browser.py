@@ -17,7 +17,7 @@ from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.search.captions import load_captions, study_captions
 from pipeline_lib.search.index import update_index
 from pipeline_lib.search.searcher import Searcher
-from pipeline_lib.search.server import build_app
+from pipeline_lib.search.server import MAX_UPLOAD, build_app
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = shutil.which("chromium")
@@ -106,6 +106,13 @@ def test_a_query_too_large_is_not_called_a_photo(browser, port):
     page.get_by_label("Search your photos").press("Enter")
     page.get_by_text("the query is too large").wait_for()
     page.close()
+
+
+def test_a_photo_too_large_is_refused_before_it_is_sent(opened):
+    opened.set_input_files(
+        "#file", {"name": "big.jpg", "mimeType": "image/jpeg", "buffer": bytes(MAX_UPLOAD + 1)}
+    )
+    opened.get_by_text("the photo is too large").wait_for()
 
 
 def test_a_part_too_many_is_refused_in_words_and_the_others_stay(opened):

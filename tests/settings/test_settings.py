@@ -1,4 +1,5 @@
 import copy
+import shutil
 
 import pytest
 from graph import ROOT, read_yaml
@@ -38,6 +39,14 @@ def test_papers_stand_once_beside_all_studies(tmp_path):
         YAML().dump(WORLD | {key: PAPERS}, tmp_path / "params.yaml")
         with pytest.raises(SettingsError, match=rf"{key}: unknown key.*papers\.yaml"):
             load_settings(tmp_path / "params.yaml")
+    YAML().dump(WORLD | {"x": 1}, tmp_path / "params.yaml")
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
+    with pytest.raises(SettingsError) as error:
+        load_settings(tmp_path / "params.yaml")
+    legal = str(error.value).partition("Legal names: ")[2].rstrip(".").split(", ")
+    assert {"recipes", "pairs"} <= {*legal}
+    assert {"papers", "shared"}.isdisjoint(legal)
+    (tmp_path / "papers.yaml").unlink()
     YAML().dump(WORLD, tmp_path / "params.yaml")
     said = "line 1: root: expected the folder that holds papers.yaml, found '.'"
     with refused(said, by=SettingsError):
@@ -458,3 +467,19 @@ def test_an_objective_names_the_parts_that_it_needs(study):
     changes = {"loss": "infonce", "temperature": 0.1, "tune_temperature": True}
     with pytest.raises(SettingsError, match=r"mule\.loss: the objective two_branch needs hinge"):
         study(lambda content: content["recipes"]["mule"].update(changes))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("decay_factor", 5.0, "expected a number below 1.0, found 5.0"),
+        ("decay_epochs", [10, 3, 3], "expected ascending numbers, found [10, 3, 3]"),
+    ],
+)
+def test_a_schedule_that_makes_no_sense_is_refused(tmp_path, key, value, said):
+    content = copy.deepcopy(WORLD)
+    content["recipes"]["kadar_en"] |= {"schedule": "steps", key: value}
+    YAML().dump(content, tmp_path / "params.yaml")
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
+    with refused(f"recipes.kadar_en.{key}: {said}", by=SettingsError):
+        load_settings(tmp_path / "params.yaml")
