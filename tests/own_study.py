@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-import h5py
+import given
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -60,10 +60,8 @@ def rewrite(*changes):
 
 def give(name="mine_given", names=NAMES, dim=6):
     """Name a file of features of the photos as an extractor."""
-    with h5py.File(f"data/raw/{name}.h5", "w") as file:
-        file["features"], file["image"] = np.ones((len(names), dim)), names
-    entry = {"dataset": "mine", "images": f"data/raw/{name}.h5", "backbone": "given"}
-    change("extractors", name, to=entry)
+    path = given.give(f"data/raw/{name}.h5", np.ones((len(names), dim)), names)
+    change("extractors", name, to={"dataset": "mine", "images": path, "backbone": "given"})
 
 
 def photo(number):

@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 from dvc.utils.hydra import apply_overrides
 from dvc.utils.serialize import modify_yaml
+from given import give
 from own_study import NAMES, SPLITS
 from PIL import Image
 from raw_corpora import write_flickr8k
@@ -688,10 +689,7 @@ def test_a_corpus_of_another_layout_is_refused(root):
 
 
 def features(root, names=NAMES):
-    path = root.parent / "clip.h5"
-    with h5py.File(path, "w") as file:
-        file["features"], file["image"] = np.ones((len(names), 4)), names
-    return path
+    return give(root.parent / "clip.h5", np.ones((len(names), 4)), names)
 
 
 def new_of_features(captions, path, *options):

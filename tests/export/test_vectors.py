@@ -5,13 +5,13 @@ import random
 import re
 import shutil
 
-import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from given import give
 
 from benchmarks.bad_cases import mutated
 from pipeline_lib.cli.main import main
@@ -337,12 +337,6 @@ def test_a_table_is_in_memory_in_parts(embed, tmp_path, monkeypatch, name):
     result, output = embed(tmp_path / name, "--language", "en")
     assert (result.exit_code, pq.read_metadata(output).num_rows) == (0, 100_000)
     assert max(held) < 60e6
-
-
-def give(path, vectors, names):
-    with h5py.File(path, "w") as file:
-        file["features"], file["image"] = vectors, names
-    return path
 
 
 def test_features_of_photos_are_embedded_under_their_names(embed, colours, tmp_path, monkeypatch):

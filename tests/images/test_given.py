@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tiny_study
 from click.testing import CliRunner
+from given import give
 from lone_stage import run_stage
 from refusals import refused
 
@@ -19,7 +20,8 @@ from stages import features as stage
 from stages.train import main as train
 
 NAME = "world_lite0"
-GIVEN = GivenFeatures(dataset="world", images="given.h5", backbone="given")
+FILE = Path("given.h5")
+GIVEN = GivenFeatures(dataset="world", images=str(FILE), backbone="given")
 
 
 @pytest.fixture
@@ -28,12 +30,6 @@ def images(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tiny_study.make(tmp_path)
     return read_images(Path("data/images/world.parquet"))
-
-
-def give(vectors, names, path="given.h5", **form):
-    with h5py.File(path, "w") as file:
-        file.create_dataset("features", data=vectors, **form)
-        file["image"] = names
 
 
 def taken(monkeypatch):
@@ -51,7 +47,7 @@ def test_rows_are_found_by_name_in_any_order(images, monkeypatch, kind, text):
     names = [*images["path"], "of/no/caption.jpg"]
     vectors = rng.integers(1, 2000, (len(names), 6)).astype(kind)
     order = rng.permutation(len(names))
-    give(vectors[order], [text(names[row]) for row in order], compression="gzip")
+    give(FILE, vectors[order], [text(names[row]) for row in order], compression="gzip")
     found = taken(monkeypatch)
     assert [*found.image_ids] == [*images["image_id"]]
     np.testing.assert_array_equal(found.vectors, vectors[:-1].astype("f4"))
@@ -65,7 +61,7 @@ def test_what_was_extracted_and_given_again_trains_the_same_model(images, monkey
     CliRunner().invoke(train, [tiny_study.NAME], catch_exceptions=False)
     expected = weights.read_bytes()
     rows = [list(extracted.image_ids).index(each) for each in images["image_id"]]
-    give(extracted.vectors[rows][::-1], names[::-1])
+    give(FILE, extracted.vectors[rows][::-1], names[::-1])
     taken(monkeypatch)
     weights.unlink()
     CliRunner().invoke(train, [tiny_study.NAME], catch_exceptions=False)
@@ -75,21 +71,21 @@ def test_what_was_extracted_and_given_again_trains_the_same_model(images, monkey
 def test_rows_that_no_model_could_learn_from_are_named(images):
     vectors = np.ones((len(images), 3))
     vectors[1, 2], vectors[2] = 1e300, 0  # the first is infinite in float32
-    give(vectors, [*images["path"]])
-    [infinite, zero] = number_problems(Path("given.h5"), images)
+    give(FILE, vectors, [*images["path"]])
+    [infinite, zero] = number_problems(FILE, images)
     assert "given.h5: 1 rows have NaN or infinity (first: '1.jpg')" in infinite
     assert "1 rows are all zero (first: '2.jpg')" in zero
 
 
 def test_the_stage_names_the_users_file(images, monkeypatch):
-    give(np.zeros((len(images), 3)), [*images["path"]])
-    with refused("given.h5", "are all zero"):
+    give(FILE, np.zeros((len(images), 3)), [*images["path"]])
+    with refused(str(FILE), "are all zero"):
         taken(monkeypatch)
     assert not given_problems_of(images)  # its form is right
 
 
 def given_problems_of(images):
-    return [*given_problems(Path("given.h5"), images)]
+    return [*given_problems(FILE, images)]
 
 
 def one(problems):
@@ -99,7 +95,7 @@ def one(problems):
 
 def test_photos_without_a_row_are_counted_and_a_name_of_the_file_is_shown(images):
     stems = [name.removesuffix(".jpg") for name in images["path"]]
-    give(np.ones((len(images), 3)), stems)
+    give(FILE, np.ones((len(images), 3)), stems)
     assert (
         f"{len(images)} of {len(images)} have no row (first: '0.jpg'). The {len(images)} rows are "
         "named like '0'"
@@ -108,7 +104,7 @@ def test_photos_without_a_row_are_counted_and_a_name_of_the_file_is_shown(images
 
 def test_a_photo_of_two_rows_is_named(images):
     names = [*images["path"]]
-    give(np.ones((len(images) + 1, 3)), [*names, names[2]])
+    give(FILE, np.ones((len(images) + 1, 3)), [*names, names[2]])
     assert f"found '2.jpg' in the rows 3 and {len(names) + 1}" in one(given_problems_of(images))
 
 
@@ -125,14 +121,14 @@ def test_a_photo_of_two_rows_is_named(images):
     ],
 )
 def test_another_form_is_refused(images, content, said):
-    with h5py.File("given.h5", "w") as file:
+    with h5py.File(FILE, "w") as file:
         for name, values in content.items():
             file[name] = values
     assert said in one(given_problems_of(images))
 
 
 def test_a_file_that_claims_more_names_than_it_has_bytes_is_refused(images):
-    with h5py.File("given.h5", "w") as file:
+    with h5py.File(FILE, "w") as file:
         file.create_dataset("features", (10**12, 4), np.float32, chunks=(1, 4))
         file.create_dataset("image", (10**12,), h5py.string_dtype(), chunks=(1,))
     assert "expected 1,000,000,000,000 names" in one(given_problems_of(images))
@@ -140,17 +136,17 @@ def test_a_file_that_claims_more_names_than_it_has_bytes_is_refused(images):
 
 @pytest.mark.parametrize("keep", [0, 100, 0.5])
 def test_what_is_no_hdf5_is_refused(images, keep):
-    give(np.ones((len(images), 3)), [*images["path"]])
-    size = os.path.getsize("given.h5")
-    os.truncate("given.h5", int(size * keep) if keep < 1 else keep)
+    give(FILE, np.ones((len(images), 3)), [*images["path"]])
+    size = os.path.getsize(FILE)
+    os.truncate(FILE, int(size * keep) if keep < 1 else keep)
     assert "given.h5: expected HDF5 of features" in one(given_problems_of(images))
 
 
 def test_a_row_that_cannot_be_read_is_said_of_the_users_file(images, monkeypatch):
-    give(np.ones((len(images), 1000)), [*images["path"]], compression="gzip")
-    with h5py.File("given.h5") as file:
+    give(FILE, np.ones((len(images), 1000)), [*images["path"]], compression="gzip")
+    with h5py.File(FILE) as file:
         place = file["features"].id.get_chunk_info(0).byte_offset
-    with open("given.h5", "r+b") as file:
+    with open(FILE, "r+b") as file:
         file.seek(place)
         file.write(b"damaged!")
     with refused("given.h5: expected HDF5 of features", "or a damaged one"):
