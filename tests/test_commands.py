@@ -280,6 +280,17 @@ def test_vectors_of_a_table_are_written(trained):
     assert (trained / "vectors.parquet").is_file()
 
 
+def test_the_page_of_parameters_is_as_the_code_describes_them(tmp_path):
+    (tmp_path / "docs").mkdir()
+    shutil.copy(ROOT / "docs/parameters.py", tmp_path / "docs")
+    run("uv run python docs/parameters.py", tmp_path)
+    found = (tmp_path / "docs/parameters.md").read_text(encoding="utf-8")
+    assert found == (ROOT / "docs/parameters.md").read_text(encoding="utf-8")
+    keys = [line.split(" | ") for line in found.splitlines() if line.startswith("| `")]
+    assert len(keys) > 200
+    assert not [key for key, *_, meaning in keys if not meaning.strip(" |")]
+
+
 def test_features_take_the_place_of_photos_as_the_docs_say(tmp_path):
     """The file is written by the code that docs/data.md shows."""
     home = tmp_path / "checkout"

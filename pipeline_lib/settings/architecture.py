@@ -34,10 +34,10 @@ class Architecture(Strict):
         vocabulary: One table for all languages (same form, same vector) or one per language.
         word_dim: Size of word vectors.
         tune_words: Words learn with the rest; else they stay what they are.
-        text_encoder: Entry of :data:`TEXT_ENCODERS`, whose keys it has.
-        image_head: Entry of :data:`IMAGE_HEADS`, whose keys it has.
+        text_encoder: How a sentence becomes a vector (:data:`TEXT_ENCODERS`); has keys of its own.
+        image_head: How features become a vector (:data:`IMAGE_HEADS`); has keys of its own.
         embed_dim: Size of the joint space.
-        similarity: Entry of models.similarity.SIMILARITIES.
+        similarity: Of two vectors of the joint space (models.similarity.SIMILARITIES).
         absolute: Vectors of the joint space are their absolute values.
         precision: Arithmetic of the text encoder's matrix products, or of everything (``f64``).
     """

@@ -32,7 +32,12 @@ their place what is chosen without the similarities, by weights that are tuned a
 
 
 class Compared(Strict):
-    """A row, and the one that it is said to differ from."""
+    """A row, and the one that it is said to differ from.
+
+    Attributes:
+        row: Recipe, re-ranking or translator.
+        against: Another one.
+    """
 
     row: Name
     against: Name
@@ -45,7 +50,7 @@ class Claim(Strict):
         paper: Entry of papers.yaml.
         claim: What it says, in a sentence.
         printed: The paper's figures and their place; ``none`` for what it does not ask.
-        measure: Entry of :data:`MEASURES`.
+        measure: In which figure they are compared (:data:`MEASURES`).
         expected: Whether ``row`` is said to have more than ``against``, or less.
         compared: Rows by what is measured: a language, a pair of them (``en-de``), a scored set.
     """

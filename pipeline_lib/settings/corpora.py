@@ -28,7 +28,11 @@ class World(Strict):
 
 
 class TableDataset(Strict):
-    """Captions in one TSV beside a folder of images: the form to bring your own in."""
+    """Captions in one TSV beside a folder of images: the form to bring your own in.
+
+    Attributes:
+        raw: Folder of ``captions.tsv`` and, unless features are given, of ``images/``.
+    """
 
     reader: Literal["table"]
     raw: str
@@ -55,7 +59,13 @@ class Multi30kDataset(Strict):
 
 
 class Flickr8kDataset(Strict):
-    """Flickr8k's photos with captions of six languages; ``split_column`` names whose split."""
+    """Flickr8k's photos with captions of six languages.
+
+    Attributes:
+        raw: Folder that holds ``flickr8k/`` and ``multi30k/``.
+        languages: Languages to read.
+        split_column: Of ``images.csv``: whose split of the photos.
+    """
 
     reader: Literal["flickr8k"]
     raw: str

@@ -48,7 +48,12 @@ class RetrievalEvaluation(Strict):
 
 
 class ScoredSet(Strict):
-    """A file of scored sentence pairs of one language, see corpora.scored_pairs."""
+    """A file of scored sentence pairs, see corpora.scored_pairs.
+
+    Attributes:
+        file: Below the folder of the sets.
+        language: Of its sentences.
+    """
 
     file: str
     language: Language
@@ -118,7 +123,15 @@ class Comparison(Strict):
 
 
 class Evaluations(Strict):
-    """The tasks that recipes are measured on, and that have settings."""
+    """The tasks that recipes are measured on, and that have settings.
+
+    Attributes:
+        retrieval: Photos by captions and captions by photos.
+        sts: Sentence similarity.
+        word_translation: Words by their translations.
+        probes: What is asked of embeddings besides.
+        significance: Tests of differences.
+    """
 
     retrieval: RetrievalEvaluation
     sts: StsEvaluation

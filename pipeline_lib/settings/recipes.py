@@ -41,14 +41,14 @@ class Recipe(Architecture):
         markers: Markers around a sentence.
         oov: What becomes of an unknown word.
         max_tokens: Longer sentences are cut.
-        objective: Entry of settings.objectives.OBJECTIVES, whose keys it has.
-        loss: Entry of settings.losses.LOSSES, whose keys it has.
+        objective: What an update trains (settings.objectives); has keys of its own.
+        loss: What similarities cost (settings.losses); has keys of its own.
         initialization: Of all weights but the words: ``xavier`` (recurrent layer as PyTorch's own)
             or ``normal`` (deviation .01; recurrent matrices orthogonal).
         batch_size: Captions, pairs or tuples of captions per update; images for ``two_branch`` and
             ``multiview``.
-        optimizer: Entry of settings.optimization.OPTIMIZERS, whose keys it has.
-        schedule: Entry of settings.optimization.SCHEDULES, whose keys it has.
+        optimizer: How weights follow gradients (settings.optimization); has keys of its own.
+        schedule: How the learning rate goes (settings.optimization); has keys of its own.
         learning_rate: The optimizer's; the schedule changes it.
         clip_norm: Bound on the gradient's norm, or ``none``.
         validate_every_updates: Updates between two validations, or ``epoch``.
