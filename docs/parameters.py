@@ -99,7 +99,7 @@ def _form(form: type[Strict], level: int, without: set[str] = frozenset()) -> It
         yield "\n".join(["| key | value | meaning |", "|---|---|---|", *rows]) + "\n"
     for field in form.model_fields.values():
         for inner in _forms(field.annotation):
-            yield from _form(inner, max(level, 3) + 1)
+            yield from _form(inner, level + 1 if level else 3)
 
 
 def _value_of(form: type[Strict], key: str) -> str:
