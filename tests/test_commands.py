@@ -285,7 +285,8 @@ def test_the_page_of_parameters_is_as_the_code_describes_them(tmp_path):
     shutil.copy(ROOT / "docs/parameters.py", tmp_path / "docs")
     run("uv run python docs/parameters.py", tmp_path)
     found = (tmp_path / "docs/parameters.md").read_text(encoding="utf-8")
-    assert found == (ROOT / "docs/parameters.md").read_text(encoding="utf-8")
+    shown = (ROOT / "docs/parameters.md").read_text(encoding="utf-8")
+    assert found == shown, "run uv run python docs/parameters.py"
     keys = [line.split(" | ") for line in found.splitlines() if line.startswith("| `")]
     assert len(keys) > 200
     assert not [key for key, *_, meaning in keys if not meaning.strip(" |")]
