@@ -310,7 +310,7 @@ def test_features_take_the_place_of_photos_as_the_docs_say(tmp_path):
         exec(code, {"vectors": vectors, "names": names})
     run("uv run polyview new mine --captions captions.tsv --features clip.h5", home)
     [shown] = read_yaml(home / "studies/mine/params.yaml")["extractors"].values()
-    [block] = re.findall(r"^```yaml\n(extractors:.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    [block] = re.findall(r"^```\n(extractors:.*?)^```$", text, re.MULTILINE | re.DOTALL)
     [documented] = YAML(typ="safe").load(block)["extractors"].values()
     assert shown.keys() == documented.keys()
 

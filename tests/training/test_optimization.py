@@ -104,7 +104,7 @@ def test_the_cosine_rises_then_falls_to_nothing():
 
 
 def test_steps_multiply():
-    recipe = tiny.recipe(decay_epochs=[4, 2], decay_factor=0.5)
+    recipe = tiny.recipe(decay_epochs=[2, 4], decay_factor=0.5)
     epochs = (0, 1.9, 2, 3.9, 4, 9)
     assert [SCHEDULES["steps"](recipe, e, 0) for e in epochs] == [1, 1, 0.5, 0.5, 0.25, 0.25]
 

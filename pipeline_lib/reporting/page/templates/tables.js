@@ -10,7 +10,7 @@ const element = (tag, properties, ...inside) => {
 
 // The first number of a cell such as "1,286.8 ± 2.7 (275.3–299.1)" or "−0.4"; none of "–".
 const numberIn = (text) =>
-  parseFloat((text.replace(/,(?=\d{3})/g, "").replace(/−/g, "-").match(/^[<\s]*([-+]?\d*\.?\d+)/) || [])[1]);
+  parseFloat((text.replace(/,(?=\d{3})/g, "").replace(/−/g, "-").match(/^[<>\s]*([-+]?\d*\.?\d+)/) || [])[1]);
 
 const compare = (a, b, isNumber, sign) => {
   if (!isNumber) return sign * a.localeCompare(b, "en", { numeric: true });
