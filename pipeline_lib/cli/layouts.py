@@ -193,8 +193,8 @@ def _bad_images(paths: pd.Series, source: Source) -> Iterator[str]:
     """Yield the photos that are there and cannot be decoded, or why features are not of them."""
     if source.given:
         images = pd.DataFrame({"path": paths})
-        yield from given_problems(source.images, images)
-        yield from number_problems(source.images, images)
+        problems = [*given_problems(source.images, images)]
+        yield from problems or number_problems(source.images, images)
     else:
         yield from _bad_photos(paths, source.images)
 

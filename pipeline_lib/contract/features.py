@@ -47,7 +47,9 @@ class Features:
     attributes: dict[str, object]
 
 
-def write_features(features: Features, path: Path, shard_rows: int = SHARD_ROWS) -> None:
+def write_features(
+    features: Features, path: Path, shard_rows: int = SHARD_ROWS, source: Path | None = None
+) -> None:
     """Check features and publish them as contiguous, uncompressed HDF5.
 
     Of more images than ``shard_rows`` a folder is made: a file for so many images each, and
@@ -57,8 +59,9 @@ def write_features(features: Features, path: Path, shard_rows: int = SHARD_ROWS)
         features: Whose vectors need only be sliceable; some rows at a time are read.
         path: File or folder to publish.
         shard_rows: Images of one file.
+        source: The file that they come from, of which problems are then said.
     """
-    raise_problems(path, check_features(features))
+    raise_problems(source or path, check_features(features))
     count = len(features.image_ids)
     if count <= shard_rows:
         _write_file(path, features, 0, count)

@@ -62,7 +62,7 @@ def take_features(images: pd.DataFrame, given: Path, output: Path) -> None:
             could learn from.
     """
     with open_given(given) as (names, matrix):
-        raise_problems(given, _name_problems(names, images))
+        raise_problems(given, _photos_without_row(names, images))
         rows = pd.Index(names).get_indexer(images["path"])
         attributes = {
             "backbone": GIVEN,
@@ -71,9 +71,7 @@ def take_features(images: pd.DataFrame, given: Path, output: Path) -> None:
             "given_sha256": file_sha256(given),
         }
         ids = images["image_id"].to_numpy(object)
-        features = Features(ids, GivenRows(matrix, rows), attributes)
-        raise_problems(given, check_features(features))
-        write_features(features, output)
+        write_features(Features(ids, GivenRows(matrix, rows), attributes), output, source=given)
 
 
 def given_dim(given: Path) -> int:
@@ -82,8 +80,9 @@ def given_dim(given: Path) -> int:
     Raises:
         ContractError: It is no such file.
     """
-    with open_given(given) as (_, matrix):
-        return matrix.shape[1]
+    with _hdf5(given) as file:
+        raise_problems(given, _form_problems(file))
+        return file["features"].shape[1]
 
 
 def given_problems(given: Path, images: pd.DataFrame | None) -> Iterator[str]:
@@ -95,7 +94,11 @@ def given_problems(given: Path, images: pd.DataFrame | None) -> Iterator[str]:
     """
     try:
         with _hdf5(given) as file:
-            found = [*_form_problems(file)] or [*_name_problems(_names(file), images)]
+            found = [*_form_problems(file)]
+            if not found:
+                names = _names(file)
+                found += _repeated_photos(names)
+                found += _photos_without_row(names, images) if images is not None else ()
     except ContractError as error:
         yield str(error)
         return
@@ -103,12 +106,14 @@ def given_problems(given: Path, images: pd.DataFrame | None) -> Iterator[str]:
 
 
 def number_problems(given: Path, images: pd.DataFrame) -> Iterator[str]:
-    """Yield which photos have a row that no model could learn from, where all have one."""
-    if not [*given_problems(given, images)]:
-        with open_given(given) as (names, matrix):
-            rows = pd.Index(names).get_indexer(images["path"])
-            found = [*check_features(Features(images["path"], GivenRows(matrix, rows), {}))]
-        yield from (f"{given}: {problem}" for problem in found)
+    """Yield which photos have a row that no model could learn from.
+
+    Of a file for which :func:`given_problems` has nothing to say.
+    """
+    with open_given(given) as (names, matrix):
+        rows = pd.Index(names).get_indexer(images["path"])
+        found = [*check_features(Features(images["path"], GivenRows(matrix, rows), {}))]
+    yield from (f"{given}: {problem}" for problem in found)
 
 
 @contextmanager
@@ -121,7 +126,7 @@ def open_given(given: Path) -> Iterator[tuple[np.ndarray, h5py.Dataset]]:
     with _hdf5(given) as file:
         raise_problems(given, _form_problems(file))
         names = _names(file)
-        raise_problems(given, _name_problems(names, None))
+        raise_problems(given, _repeated_photos(names))
         yield names, file["features"]
 
 
@@ -159,8 +164,8 @@ def _form_problems(file: h5py.File) -> Iterator[str]:
         yield f"image: expected a name for each of the {rows:,} rows, found {len(image):,}"
 
 
-def _name_problems(names: np.ndarray, images: pd.DataFrame | None) -> Iterator[str]:
-    """Yield which rows are of the same photo, and how many photos of a table have none."""
+def _repeated_photos(names: np.ndarray) -> Iterator[str]:
+    """Yield which rows are of the same photo."""
     rows = pd.Series(names)
     again = rows[rows.duplicated()]
     if len(again):
@@ -169,7 +174,11 @@ def _name_problems(names: np.ndarray, images: pd.DataFrame | None) -> Iterator[s
             f"image: expected each photo once, found {again.iloc[0]!r} in the rows {first + 1} and "
             f"{again.index[0] + 1}" + (f", and {len(again) - 1:,} more" if len(again) > 1 else "")
         )
-    absent = images["path"][~images["path"].isin(names)] if images is not None else ()
+
+
+def _photos_without_row(names: np.ndarray, images: pd.DataFrame) -> Iterator[str]:
+    """Yield how many photos of a table have no row."""
+    absent = images["path"][~images["path"].isin(names)]
     if len(absent):
         yield (
             f"image: expected the path of each photo, {len(absent):,} of {len(images):,} have no "

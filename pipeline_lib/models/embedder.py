@@ -148,12 +148,13 @@ class Embedder:
                 f"features: expected numbers [images, {dim}], found {features.dtype} "
                 f"{[*features.shape]}"
             )
+        with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, and found so
+            features = features.astype(np.float32)
         wrong = np.flatnonzero(~np.isfinite(features).all(axis=1)) + 1
         raise_problems("features", named([f"row {row}: NaN or infinity" for row in wrong]))
         if not len(features):
             return self._no_vectors
-        numbers = torch.from_numpy(features.astype(np.float32))
-        return self.model.embed_features(numbers).float().numpy()
+        return self.model.embed_features(torch.from_numpy(features)).float().numpy()
 
     def embed_each(self, photos: Sequence[Photo]) -> Iterator[np.ndarray | ImageError]:
         """Yield each photo's vector ``float32 [embed_dim]`` in order, or why it cannot be read.

@@ -15,9 +15,6 @@ from pipeline_lib.settings.strict import (
     Strict,
 )
 
-Edges = Ascending
-"""First number of each bin but the lowest."""
-
 
 class RetrievalEvaluation(Strict):
     """Image-text retrieval; its split and its confidence intervals are those of all tasks.
@@ -88,13 +85,14 @@ class ProbeEvaluation(Strict):
 
     Attributes:
         neighbours: How many vectors are near another one, k of N_k.
-        caption_length: Bins of captions by their number of tokens.
-        rarest_word: Bins by how often training has a caption's rarest word.
+        caption_length: Bins of captions by their number of tokens: the first number of each bin but
+            the lowest.
+        rarest_word: Bins by how often training has a caption's rarest word, in the same form.
     """
 
     neighbours: Count
-    caption_length: Edges
-    rarest_word: Edges
+    caption_length: Ascending
+    rarest_word: Ascending
 
 
 class Significance(Strict):
