@@ -12,7 +12,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.tables import TRAIN, images_outside
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.readers import read_corpus
 from pipeline_lib.corpora.world.parallel import LANGUAGES as PARALLEL_LANGUAGES
 from pipeline_lib.corpora.world.pictures import (
     CAPTION_LANGUAGES,
@@ -95,7 +95,7 @@ def known_data(
         else:
             options = dataset.model_dump(exclude={"reader", "raw"})
             try:
-                corpus = READERS[dataset.reader](Path(dataset.raw), name, **options)
+                corpus = read_corpus(dataset.reader, Path(dataset.raw), name, **options)
                 parallel = _parallel(settings, name, corpus.captions, problems)
                 found[name] = replace(_counted(corpus), parallel=parallel)
             except ContractError as error:

@@ -10,11 +10,11 @@ from tqdm import tqdm
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import ANNOTATIONS
-from pipeline_lib.corpora import coco, flickr8k, multi30k
+from pipeline_lib.corpora.added import added_languages
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import Corpus, language_problems, split_hint
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
-from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.readers import PUBLISHED, read_corpus
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.given import given_problems, number_problems
@@ -113,11 +113,12 @@ def _language(caption: pd.Series) -> pd.Series:
     return caption.str.split("/", n=1).str[0]
 
 
-def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
+def _corpus(reader: str, **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
         """Link a corpus in its publishers' layout, and its photos."""
-        chosen = {"languages": [*(source.languages or known)], **options}
-        corpus = READERS[reader](source.captions, source.name, **chosen)
+        there = [*PUBLISHED[reader], *added_languages(source.captions)]
+        chosen = {"languages": [*(source.languages or there)], **options}
+        corpus = read_corpus(reader, source.captions, source.name, **chosen)
         found = [
             *_gaps(corpus.captions, _OF_CORPUS),
             *_bad_images(corpus.images["path"], source),
@@ -134,13 +135,9 @@ def _corpus(reader: str, known: Iterable[str], **options: object) -> Door:
 
 DOORS: dict[str, Door] = {
     "table": _table,
-    "multi30k": _corpus("multi30k", multi30k.LANGUAGES, splits=[*SPLITS], validation_images="all"),
-    "flickr8k": _corpus(
-        "flickr8k",
-        (*flickr8k.FILES, *flickr8k.MULTI30K_LANGUAGES),
-        split_column="flickr8k_split",
-    ),
-    "coco": _corpus("coco", coco.LANGUAGES, japanese="stair", splits="karpathy"),
+    "multi30k": _corpus("multi30k", splits=[*SPLITS], validation_images="all"),
+    "flickr8k": _corpus("flickr8k", split_column="flickr8k_split"),
+    "coco": _corpus("coco", japanese="stair", splits="karpathy"),
 }
 """From the name of a layout to what reads it."""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipeline_lib.corpora import multi30k
 from pipeline_lib.corpora.corpus import (
     Corpus,
     assemble,
@@ -21,7 +22,7 @@ from pipeline_lib.corpora.corpus import (
     language_problems,
 )
 from pipeline_lib.corpora.files import clean_column, note_rows, read_table
-from pipeline_lib.corpora.multi30k import DESCRIBED_SPLITS, LANGUAGES, read_splits
+from pipeline_lib.corpora.multi30k import DESCRIBED_SPLITS, read_splits
 from pipeline_lib.text.letters import letters
 
 CAPTIONS_PER_PHOTO = 5
@@ -34,6 +35,8 @@ FILES = {
 """Files of captions and their kind, by language; translations keep the number of their source."""
 
 MULTI30K_LANGUAGES = ("de", "fr", "cs")
+
+LANGUAGES = (*FILES, *MULTI30K_LANGUAGES)
 
 SPLITS = {
     "flickr8k_split": {"train": "train", "val": "val", "test": "test", "": "train"},
@@ -58,7 +61,7 @@ def read_flickr8k(raw: Path, dataset: str, *, languages: list[str], split_column
     Raises:
         ContractError: Lists every problem with its file and line.
     """
-    problems = list(language_problems(languages, [*FILES, *MULTI30K_LANGUAGES]))
+    problems = list(language_problems(languages, LANGUAGES))
     folder = raw / "flickr8k"
     photos = _photos(folder / "images.csv", split_column, problems)
     captions = [
@@ -139,7 +142,7 @@ def _multi30k(
     problems: list[str],
 ) -> list[pd.DataFrame]:
     """Return Multi30k's captions of the photos; ``own`` are those of Flickr8k, for the sources."""
-    read = [language for language in languages if language in LANGUAGES]
+    read = [language for language in languages if language in multi30k.LANGUAGES]
     blocks, _ = read_splits(raw, dataset, read, DESCRIBED_SPLITS, problems)
     if not blocks:
         return []

@@ -7,7 +7,7 @@ splits that it does not name are filled in.
 import codecs
 import csv
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -33,7 +33,9 @@ _LONGEST = 100
 _Rows = list[tuple[int, list[str]]]  # each with the number of its line
 
 
-def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
+def complete_table(
+    path: Path, problems: list[str], columns: Sequence[str] = COLUMNS
+) -> pd.DataFrame:
     """Read a table and fill in the columns that it lacks.
 
     Args:
@@ -41,6 +43,7 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
             called ``.csv``. Columns :data:`REQUIRED`, and any of :data:`DEFAULTS`. Empty lines
             are passed over, and those of nothing but separators.
         problems: Where lines that cannot be used are noted; they are left out.
+        columns: Those that it may have; :data:`REQUIRED` are among them.
 
     Returns:
         All of these columns as strings, and ``line``. Where the table has none, ``split`` is
@@ -50,8 +53,8 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     """
     if found := _other_form(path):
         problems.append(f"{path}: expected text between tabs or commas, found {found}")
-        return pd.DataFrame(columns=[*COLUMNS, "line"])
-    header, rows = _header_and_rows(path, problems)
+        return pd.DataFrame(columns=[*columns, "line"])
+    header, rows = _header_and_rows(path, columns, problems)
     expected = f"expected {len(header)} fields as in the header, found"
     wrong = [(line, f"{expected} {len(row)}") for line, row in rows if len(row) != len(header)]
     note_lines(problems, path, wrong)
@@ -60,10 +63,12 @@ def complete_table(path: Path, problems: list[str]) -> pd.DataFrame:
     for column, default in DEFAULTS.items():
         if column not in table:
             table[column] = default(table)
-    return table[[*COLUMNS, "line"]]
+    return table[[*columns, "line"]]
 
 
-def _header_and_rows(path: Path, problems: list[str]) -> tuple[list[str], _Rows]:
+def _header_and_rows(
+    path: Path, columns: Sequence[str], problems: list[str]
+) -> tuple[list[str], _Rows]:
     """Return the columns and the lines that are not empty; no line where columns are unusable."""
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
     if len(lines) == 1:  # of a program that ends lines with a carriage return alone
@@ -71,7 +76,8 @@ def _header_and_rows(path: Path, problems: list[str]) -> tuple[list[str], _Rows]
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
     header = rows[0][1] if rows else []
-    if not lines or not _usable(header, path, "commas" if comma else "tabs", problems):
+    separator = "commas" if comma else "tabs"
+    if not lines or not _usable(header, columns, path, separator, problems):
         return [*REQUIRED], []
     return header, [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
 
@@ -112,8 +118,10 @@ def _comma_rows(lines: list[str], path: Path, problems: list[str]) -> _Rows:
     return rows
 
 
-def _usable(header: list[str], path: Path, separator: str, problems: list[str]) -> bool:
-    complete = {*header}.issuperset(REQUIRED) and {*header}.issubset(COLUMNS)
+def _usable(
+    header: list[str], columns: Sequence[str], path: Path, separator: str, problems: list[str]
+) -> bool:
+    complete = {*header}.issuperset(REQUIRED) and {*header}.issubset(columns)
     if complete and len({*header}) == len(header):
         return True
     found = str(header)
@@ -121,8 +129,9 @@ def _usable(header: list[str], path: Path, separator: str, problems: list[str]) 
     mend = "Mend the header; a table with commas is called .csv"
     if len(header) == 1 and ";" in header[0]:
         mend = "Save the table with tabs or commas: semicolons are not read"
+    others = [column for column in DEFAULTS if column in columns]
     problems.append(
-        f"{path}:1: expected a header of {', '.join(REQUIRED)}, and any of {', '.join(DEFAULTS)}, "
+        f"{path}:1: expected a header of {', '.join(REQUIRED)}, and any of {', '.join(others)}, "
         f"between {separator}; found {found}. {mend}"
     )
     return False

@@ -5,7 +5,10 @@ data set's entry.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
+from pipeline_lib.corpora import coco, flickr8k, multi30k
+from pipeline_lib.corpora.added import read_added, with_added
 from pipeline_lib.corpora.bitext import read_bitext
 from pipeline_lib.corpora.coco import read_coco
 from pipeline_lib.corpora.corpus import Corpus
@@ -21,3 +24,26 @@ READERS: dict[str, Callable[..., Corpus]] = {
     "bitext": read_bitext,
 }
 """Reader functions by name."""
+
+PUBLISHED = {
+    "multi30k": multi30k.LANGUAGES,
+    "flickr8k": flickr8k.LANGUAGES,
+    "coco": coco.LANGUAGES,
+}
+"""Languages of the readers whose photos a user can add captions to."""
+
+
+def read_corpus(reader: str, raw: Path, dataset: str, **options: object) -> Corpus:
+    """Call a reader, and add to a published data set what the user has written for its photos.
+
+    Raises:
+        ContractError: Lists everything that is wrong with it.
+    """
+    read = READERS[reader]
+    if reader not in PUBLISHED:
+        return read(raw, dataset, **options)
+    languages, published = options["languages"], PUBLISHED[reader]
+    added = read_added(raw, languages, published)
+    own = [language for language in languages if language in published]
+    corpus = read(raw, dataset, **options | {"languages": own})
+    return with_added(corpus, added, raw, dataset) if len(added) else corpus

@@ -27,7 +27,7 @@ from study import ROOT
 from pipeline_lib.checks.study import Findings
 from pipeline_lib.cli.main import main
 from pipeline_lib.corpora.own_table import complete_table
-from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.readers import read_corpus
 from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
@@ -86,7 +86,7 @@ def captions(root, settings, name="mine"):
     entry = settings.model_dump(mode="json")["datasets"][name]
     options = {key: value for key, value in entry.items() if key not in ("reader", "raw")}
     folder = root / "studies" / name / entry["raw"]
-    return READERS[entry["reader"]](folder, name, **options).captions
+    return read_corpus(entry["reader"], folder, name, **options).captions
 
 
 def written(root):
@@ -297,7 +297,9 @@ def test_captions_without_a_common_word_are_refused(root):
     assert_refused(root, new(write(rows)), "expected words that stand in the captions of 2")
 
 
-def test_a_corpus_in_its_own_layout_is_linked(root):
+@pytest.mark.parametrize("second", ["ja", "es"])
+def test_a_corpus_in_its_own_layout_is_linked(root, second):
+    """With a language that its publishers have, and one that the user added."""
     raw = write_flickr8k(root.parent / "raw")
     (raw / "flickr8k/images").mkdir()
     for number, name in enumerate(("11", "12", "13", "21", "31", "33", "35")):
@@ -309,10 +311,12 @@ def test_a_corpus_in_its_own_layout_is_linked(root):
     for kind in ("en.human", "ja.machine_translation"):
         with open(raw / f"flickr8k/captions/{kind}.tsv", "a") as file:
             file.writelines(f"{n}\t{i}\t{kind} {n} {i}\n" for n in more for i in range(5))
-    options = ["--from", "flickr8k", "--language", "en", "--language", "ja"]
+    spanish = [f"{n}.jpg\tes\tFoto {n}, {i}.\n" for n in (11, 21, 31, *more) for i in range(2)]
+    (raw / "added_captions.tsv").write_text("image\tlanguage\ttext\n" + "".join(spanish))
+    options = ["--from", "flickr8k", "--language", "en", "--language", second]
     result = new(raw, *options, images=raw / "flickr8k/images", name="photos")
     settings = made(root, result, "photos")
-    assert set(captions(root, settings, "photos")["language"]) == {"en", "ja"}
+    assert set(captions(root, settings, "photos")["language"]) == {"en", second}
     home = root / "studies/photos"
     assert (home / settings.extractors["photos_lite0"].images / "31.jpg").is_file()
 

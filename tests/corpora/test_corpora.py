@@ -28,9 +28,9 @@ from pipeline_lib.contract.tables import (
 )
 from pipeline_lib.corpora import multi30k
 from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
+from pipeline_lib.corpora.own_captions import _in_circles as in_circles
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS
-from pipeline_lib.corpora.table import _in_circles as in_circles
 
 ALL_SPLITS = [split.name for split in multi30k.SPLITS]
 MULTI30K = {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}
