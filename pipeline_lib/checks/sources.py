@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from pipeline_lib.checks.data import no_such_kind, raw_folder, world_of
-from pipeline_lib.checks.files import named_files
+from pipeline_lib.checks.files import NO_FACTS, named_files
 from pipeline_lib.checks.known import Known
+from pipeline_lib.checks.shown import source_of
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
@@ -13,7 +14,8 @@ from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import crop_problems
 from pipeline_lib.running.publishing import digest_in_name
-from pipeline_lib.settings.images import Extractor
+from pipeline_lib.settings.images import Extractor, ImageFeatures
+from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.strict import suggest, unknown
 
 
@@ -23,15 +25,46 @@ def world_problems(known: Known) -> Iterator[str]:
         asked = argument_problems(**world.model_dump(exclude={"seed"}))
         yield from (f"worlds.{name}: {problem}" for problem in asked)
     for name, extractor in known.settings.extractors.items():
-        world = world_of(known.settings, extractor.images)
-        if world and PurePath(extractor.images) != raw_folder(world) / "images":
-            yield (
-                f"extractors.{name}.images: expected {raw_folder(world) / 'images'}, where the "
-                f"world {world} has its photos, found {extractor.images}"
-            )
+        yield from _photos_of_another(known, f"extractors.{name}.images", extractor)
     for key, path in named_files(known.settings):
         if world := world_of(known.settings, path):
             yield from _undrawn(known, key, path, world)
+    for name, borrowed in known.settings.pseudopairs.items():
+        for key in ("images_of", "captions_of"):
+            where = f"pseudopairs.{name}.{key}.facts"
+            yield from _facts_of_another(known, where, getattr(borrowed, key))
+
+
+def _photos_of_another(known: Known, where: str, extractor: ImageFeatures) -> Iterator[str]:
+    """Yield that photos are not those of their data set: each world has some of the same names."""
+    own = _world_behind(known, extractor.dataset)
+    if not own and not world_of(known.settings, extractor.images):
+        return
+    photos = raw_folder(own) / "images" if own else None
+    if PurePath(extractor.images) != photos:
+        expected = f"{photos}, the photos" if photos else "the photos"
+        yield (
+            f"{where}: expected {expected} of {extractor.dataset}, of which its features are, "
+            f"found {extractor.images}"
+        )
+
+
+def _facts_of_another(known: Known, where: str, side: Side) -> Iterator[str]:
+    """Yield that facts are of another world than the captions that they are to judge."""
+    pairs = known.settings.pairs.get(side.pairs)
+    own, found = pairs and _world_behind(known, pairs.dataset), world_of(known.settings, side.facts)
+    if pairs and found and found != own:
+        told = raw_folder(own) / "truth.jsonl" if own else NO_FACTS
+        yield (
+            f"{where}: expected {told}, the facts of {pairs.dataset}, whose captions {side.pairs} "
+            f"has, found {side.facts}"
+        )
+
+
+def _world_behind(known: Known, dataset: str) -> str | None:
+    """Return the world that a data set is read from, if it is one."""
+    own = known.settings.datasets.get(source_of(known.settings, dataset))
+    return world_of(known.settings, own.raw) if own else None
 
 
 def _undrawn(known: Known, key: str, path: Path, world: str) -> Iterator[str]:

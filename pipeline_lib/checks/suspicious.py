@@ -26,6 +26,7 @@ def suspicious(known: Known) -> Iterator[str]:
     yield from _unused_splits(known)
     yield from _unread_languages(known)
     yield from _unmeasured_languages(known)
+    yield from _idle_departures(known)
     for name, recipe in known.recipes.items():
         yield from _crops_side_by_side(known, f"recipes.{name}", recipe)
         yield from _few_to_validate(known, f"recipes.{name}", recipe)
@@ -74,6 +75,18 @@ def _unmeasured_languages(known: Known) -> Iterator[str]:
     for where, language in asked.items():
         if language not in read:
             yield f"{where}: no recipe reads {language}. Name it in languages of the recipe"
+
+
+def _idle_departures(known: Known) -> Iterator[str]:
+    """Departures that concern no recipe."""
+    recipes, departures = known.recipes.values(), known.settings.departures
+    for key, value in departures.items():
+        own = [recipe for recipe in recipes if key in (recipe.paper, *type(recipe).model_fields)]
+        if not own:
+            yield f"departures.{key}: it concerns no recipe of this study. Remove it"
+        for inner in value if own and key in known.settings.papers else ():
+            if not any(inner in type(recipe).model_fields for recipe in own):
+                yield f"departures.{key}.{inner}: it concerns no recipe of this study. Remove it"
 
 
 def _crops_side_by_side(known: Known, where: str, recipe: Recipe) -> Iterator[str]:

@@ -222,18 +222,28 @@ def _forget_all_but(outputs: Sequence[str], folder: Path) -> None:
 def _put_back(outputs: Sequence[str]) -> None:
     for output in outputs:
         if not os.path.exists(output) and (_KEPT / output).exists():
-            # Copies: DVC's cache may hold the same files.
-            _replace(_KEPT / output, Path(output), shutil.copy2)
+            part = Path(f"{output}.putting-back")
+            try:
+                # Copies: DVC's cache may hold the same files.
+                _replace(_KEPT / output, part, shutil.copy2)
+                part.rename(output)
+            except OSError:  # the disk is full: half of it would pass for the output
+                _remove(part)
+                raise
 
 
 def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(target, ignore_errors=True)  # it does nothing to a file
-    target.unlink(missing_ok=True)
+    _remove(target)
     if source.is_dir():
         shutil.copytree(source, target, symlinks=True, copy_function=copy)
     else:
         copy(str(source), str(target))
+
+
+def _remove(path: Path) -> None:
+    shutil.rmtree(path, ignore_errors=True)  # it does nothing to a file
+    path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict:

@@ -6,10 +6,11 @@ the first ones run on the other core. Each later ``python -m stages.STAGE`` hand
 environment, folder and open files to the server and waits; the server forks a child that runs the
 stage. Our own modules are imported in the child: the server has none of their code.
 
-The server ends with the ``dvc`` process, and a child with the stage that asked for it. Beside them
-it trains what is ready (ahead.py). Where there is no server yet, the child is the stage's own.
-Either way the process that DVC started only waits: it says how far the run has come, and puts
-metrics back if the stage fails (progress.py). Without DVC a stage runs as any Python module does.
+The server and the stages end with the ``dvc`` process, and a child with the stage that asked for
+it. Beside them the server trains what is ready (ahead.py). Where there is no server yet, the child
+is the stage's own. Either way the process that DVC started only waits: it says how far the run has
+come, and puts metrics back if the stage fails (progress.py). Without DVC a stage runs as any Python
+module does.
 """
 
 import contextlib
@@ -68,11 +69,19 @@ def run_warm(package: str) -> None:
         ours.close()
         threading.Thread(target=_end_with, args=(its,), daemon=True).start()
         return
+    threading.Thread(target=_end_after, args=(dvc,), daemon=True).start()
     code = _INTERRUPTED
     with contextlib.suppress(KeyboardInterrupt):
         following = _following(dvc)
         code = _followed(following, module, connection, child)
     os._exit(code)
+
+
+def _end_after(dvc: int) -> None:
+    """End this process, and so the stage, with DVC: the next run must not meet it at work."""
+    with contextlib.suppress(ProcessLookupError):  # it has ended before
+        select.select([os.pidfd_open(dvc)], [], [])
+    os._exit(_INTERRUPTED)
 
 
 def _followed(

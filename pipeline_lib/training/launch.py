@@ -117,6 +117,7 @@ def _joined() -> Iterator[None]:
 
     Raises:
         SettingsError: If this machine has fewer GPUs than ranks.
+        ContractError: If the ranks cannot connect.
         RankEnded: If another rank ended.
     """
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -133,8 +134,8 @@ def _joined() -> Iterator[None]:
         torch.cuda.set_device(local)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() // here))
+    _connect(backend)
     try:
-        dist.init_process_group(backend)
         yield
     except RuntimeError as error:
         if not _is_of_others(error):
@@ -145,6 +146,18 @@ def _joined() -> Iterator[None]:
             "command again: it goes on from the last validation."
         ) from error
     dist.destroy_process_group()
+
+
+def _connect(backend: str) -> None:
+    try:
+        dist.init_process_group(backend)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise ContractError(
+            f"rank {os.environ['RANK']} of {os.environ['WORLD_SIZE']}: expected to reach all "
+            f"others, found: {reason}. Start all of them, and name the network that joins their "
+            "machines: GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME"
+        ) from error
 
 
 def _is_of_others(error: RuntimeError) -> bool:

@@ -504,8 +504,19 @@ UNDRAWN = {
     ),
     "photos": (
         ("extractors", "world_lite0", "images"), "data/raw/world/image",
-        "extractors.world_lite0.images: expected data/raw/world/images, where the world world has "
-        "its photos, found data/raw/world/image",
+        "extractors.world_lite0.images: expected data/raw/world/images, the photos of world, of "
+        "which its features are, found data/raw/world/image",
+    ),
+    "photos of another world, of the same names": (
+        ("extractors", "world_sketch_lite0", "images"), "data/raw/world/images",
+        "extractors.world_sketch_lite0.images: expected data/raw/world_sketch/images, the photos "
+        "of world_sketch, of which its features are, found data/raw/world/images",
+    ),
+    "facts of another world, of the same photos": (
+        ("pseudopairs", "world_pseudo", "images_of", "facts"), "data/raw/world/truth.jsonl",
+        "pseudopairs.world_pseudo.images_of.facts: expected data/raw/world_sketch/truth.jsonl, "
+        "the facts of world_sketch, whose captions sketch_en has, found "
+        "data/raw/world/truth.jsonl",
     ),
     "pairs of six grades": (
         ("worlds", "world", "graded_pairs"), 7,
@@ -627,6 +638,16 @@ def test_what_may_be_meant_is_said_and_passes(mine, case):
     result = check()
     assert result.exit_code == 0, result.output
     assert said in result.output
+
+
+def test_departures_that_concern_no_recipe_are_named(mine):
+    departures = {"decays": 2, "batch_size": 8, "kim2020": {"batch_size": 8}}
+    change("departures", to=departures | {"polyview": {"margin": 0.1, "seeds": [1]}})
+    idle = [each for each in check_study(load_settings()).warnings if "departures" in each]
+    assert idle == [
+        f"departures.{key}: it concerns no recipe of this study. Remove it"
+        for key in ("decays", "kim2020", "polyview.margin")
+    ]
 
 
 def test_validation_photos_that_tell_nothing_are_said_before_the_training(mine):

@@ -1,11 +1,14 @@
 """Under DVC each stage says how far the run is, and one that fails leaves the last metrics."""
 
+import errno
 import shutil
+from pathlib import Path
 
 import pytest
 from dvc_project import project_of_stages
 
-from pipeline_lib.running.progress import due_stages, progress_line
+from pipeline_lib.running import progress
+from pipeline_lib.running.progress import Following, due_stages, progress_line
 
 STAGE = """
 import sys, time
@@ -76,6 +79,28 @@ def test_a_stage_that_fails_leaves_its_last_metrics_and_runs_no_more_than_it_mus
     code, lines = project(asked="all")
     assert (code, [line.partition(",")[0] for line in lines]) == (0, ["stage 1 of 2"])
     assert (tmp_path / "b.json").read_text() == (tmp_path / "a.json").read_text() == "all"
+
+
+@pytest.mark.parametrize("kept", ["a.json", "a.scores"])
+def test_on_a_full_disk_half_of_what_was_kept_takes_no_outputs_place(
+    project, tmp_path, monkeypatch, kept
+):
+    def half(source, target):
+        Path(target).write_bytes(Path(source).read_bytes()[:1])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert project()[0] == 0
+    progress._remove(tmp_path / kept)
+    monkeypatch.setattr(progress.shutil, "copy2", half)
+    stage = Following.__new__(Following)
+    stage.outputs = [kept]
+    stage.end(1, 0.0)
+    assert not [*tmp_path.glob(f"{kept}*")]
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    stage.end(1, 0.0)
+    found = tmp_path / kept
+    assert (found / "all.csv" if found.is_dir() else found).read_text() == "all"
 
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])

@@ -102,6 +102,27 @@ def test_a_stage_that_is_killed_takes_its_child_along(project):
     assert process.communicate(timeout=300)[0] in ("code -9\n", "code 137\n")  # with a shell
 
 
+def test_a_stage_ends_with_dvc(project):
+    """Or it would write its outputs after the next run has written them."""
+    process = start(project, "wait")
+    assert process.stdout.readline() == "ran ['wait'] True True\n"
+    child = int(process.stderr.readline().split()[1])
+    process.kill()
+    until(lambda: not alive(child))
+    until(lambda: not session(process.pid) - {process.pid})
+    process.communicate()
+
+
+def test_a_first_stage_ends_with_dvc(project):
+    """Which is a child of its own process, not of the server."""
+    (project / "dvc").write_text(DVC.partition("while")[0] + 'run("wait")\n')
+    process = start(project)
+    child = int(process.stderr.readline().split()[1])
+    process.kill()
+    until(lambda: not alive(child))
+    process.communicate()
+
+
 def test_without_dvc_a_stage_is_a_module_like_any_other(project):
     environment = {**os.environ, "PWD_EXPECTED": str(project), "PYTHONPATH": str(project)}
     environment.pop("DVC_STAGE", None)

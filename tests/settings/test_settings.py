@@ -108,6 +108,16 @@ def test_a_study_departs_for_all_recipes_for_those_of_a_paper_and_for_one(study)
     assert settings.recipe("mule").word_dim == settings.departures["word_dim"]
 
 
+def test_what_the_graph_reads_of_a_recipe_stands_in_the_recipe(study):
+    def change(content):
+        content["departures"]["more_features"] = "none"
+        del content["recipes"]["kadar_en"]["more_features"]
+
+    said = "recipes.kadar_en.more_features: missing; dvc.yaml reads it there. Move it from depart"
+    with refused(said, by=SettingsError):
+        study(change)
+
+
 def test_departures_name_keys_of_recipes_or_papers(study):
     def change(content):
         content["departures"] |= {

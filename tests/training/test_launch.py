@@ -132,6 +132,16 @@ def test_a_killed_rank_ends_all_and_the_next_run_goes_on(study, trained, tmp_pat
     assert weights(folder) == weights(trained[0])
 
 
+def test_ranks_that_cannot_connect_say_why(study, tmp_path):
+    """As with a network of another name on another machine; a second try would not help."""
+    shutil.copytree(study, tmp_path / "study")
+    asked = {VARIABLE: str(RANKS), "GLOO_SOCKET_IFNAME": "none7"}
+    _, said = start(tmp_path / "study", STAGE, **asked).communicate(timeout=300)
+    assert "of 2: expected to reach all others, found: " in said
+    assert "none7" in said
+    assert "another rank ended" not in said
+
+
 def test_ranks_end_with_what_started_them(study, tmp_path):
     shutil.copytree(study, tmp_path / "study")
     process, found = started(tmp_path / "study")

@@ -19,6 +19,11 @@ from pipeline_lib.settings.study import Settings
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
 
+INPUT_KEYS = (
+    "dataset", "pairs", "features", "more_features", "initial", "word_vectors", "lexicon"
+)  # fmt: skip
+"""Settings of a recipe that dvc.yaml reads, too: what it depends on."""
+
 LAYER_KEYS = (
     "text_encoder", "image_head", "word_dim", "embed_dim", "universal_dim", "orthogonal_map",
     "recurrent", "recurrent_sharing", "hidden_dim", "projection",
@@ -83,6 +88,9 @@ def form_problems(settings: Settings, name: str) -> Iterator[str]:
         return
     try:
         form, values = settings.merged(row)
+        for key in INPUT_KEYS:
+            if key in values and key not in row:
+                yield f"{where}.{key}: missing; dvc.yaml reads it there. Move it from departures"
         form.model_validate(values)
     except SettingsError as error:
         yield f"{where}: {error}"
