@@ -126,7 +126,13 @@ def _check_place(root: Path, name: str) -> None:
             f"NAME: expected a letter, then letters, digits and _, and neither {NONE} nor "
             f"{RANDOM}; found {name!r}"
         )
-    if (root / "studies" / name).exists():
+    studies = root / "studies"
+    if studies.resolve() != root.resolve() / "studies":
+        raise SettingsError(
+            f"studies: expected a folder of the checkout, found a link to {studies.resolve()}: "
+            "the links of a study would lead astray. Move the whole checkout there"
+        )
+    if (studies / name).exists():
         raise SettingsError(f"studies/{name} is there already: take another name, or remove it")
 
 

@@ -74,7 +74,7 @@ def search(
     terms = [_words(embed, text, language, sign) for sign, text in parts]
     terms += [_photo(embed, path) for path in images]
     file = index or default_index(model, photos)
-    searcher = Searcher(embedder, update_index(embedder, model, photos, file))
+    searcher = Searcher(embedder, update_index(embedder, photos, file))
     hits = searcher.best(terms, count)
     if as_json:
         _print_json(searcher.index, terms, hits)

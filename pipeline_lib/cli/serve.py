@@ -52,9 +52,9 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
 
     with _listen(port) as listening:
         embedder, file = Embedder.load(model), index or default_index(model, photos)
-        found = _load_captions(embedder, model, captions, file.parent)
+        found = _load_captions(embedder, captions, file.parent)
         # Last of what may fail: to index a folder may take hours.
-        searcher = Searcher(embedder, update_index(embedder, model, photos, file))
+        searcher = Searcher(embedder, update_index(embedder, photos, file))
         print_unreadable(searcher.index)
         searcher.load()
         # A query is small, and shares the machine with what shows its photos.
@@ -66,15 +66,13 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
             uvicorn.Server(config).run([listening])
 
 
-def _load_captions(
-    embedder: "Embedder", model: Path, captions: Path | None, folder: Path
-) -> "Captions | None":
+def _load_captions(embedder: "Embedder", captions: Path | None, folder: Path) -> "Captions | None":
     """Return the captions that explain photos; None where there are none, or none fit."""
     from pipeline_lib.search.captions import load_captions, study_captions
 
-    table = captions or study_captions(model)
+    table = captions or study_captions(embedder.folder)
     try:
-        return load_captions(embedder, model, table, folder) if table else None
+        return load_captions(embedder, table, folder) if table else None
     except ContractError as error:
         if captions:
             raise

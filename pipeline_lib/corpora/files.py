@@ -210,7 +210,7 @@ def note_rows(
 
 
 def _content(path: Path, problems: list[str]) -> bytes:
-    zipped = path.with_name(f"{path.name}.gz")
+    zipped = path.parent / f"{path.name}.gz"  # a folder such as . has no other name
     try:
         if path.is_file():
             content = path.read_bytes()

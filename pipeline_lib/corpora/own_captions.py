@@ -70,7 +70,7 @@ def _from_originals(rows: pd.DataFrame, others: pd.Series) -> pd.DataFrame:
 
 def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
     position = table["position"]
-    whole = position.str.fullmatch(r"0|[1-9]\d{0,4}")
+    whole = position.str.fullmatch(r"0|[1-9][0-9]{0,4}")
     small = position.where(whole, "0").astype(int) <= np.iinfo(np.int16).max
     for column, valid, expected in (
         ("annotation", table["annotation"].isin(ANNOTATIONS), f"one of {', '.join(ANNOTATIONS)}"),

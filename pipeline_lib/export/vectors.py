@@ -1,8 +1,10 @@
 """Vectors of sentences, photos or features of photos, in Parquet, a part at a time."""
 
 import codecs
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +22,8 @@ from pipeline_lib.running.publishing import publish
 from pipeline_lib.search.index import NO_PHOTO, photo_paths
 from pipeline_lib.search.names import listed, printable
 
-_MARK = {b"polyview": b"vectors"}
-"""In the metadata of what is written: only that is replaced."""
+_MARK = b"polyview"
+"""Key, in the metadata of what is written, of the names of its columns: only that is replaced."""
 
 _ROWS = 4096
 """Rows in memory at a time."""
@@ -151,11 +153,12 @@ def embed_given(embedder: Embedder, given: Path, output: Path) -> int:
 
 def _check_output(output: Path) -> None:
     """Raise :class:`ContractError` where something lies that this module did not write."""
-    try:
-        found = (pq.read_schema(output).metadata or {}) if output.is_file() else {}
-    except pa.ArrowException:
-        found = {}
-    if output.exists() and not found.items() >= _MARK.items():
+    ours = False
+    with suppress(pa.ArrowException, UnicodeDecodeError, OSError):  # damaged, or no Parquet
+        found = pq.read_schema(output) if output.is_file() else pa.schema([])
+        # Arrow keeps the mark in a table that somebody made from ours, too.
+        ours = (found.metadata or {}).get(_MARK) == _columns(found)
+    if output.exists() and not ours:
         raise ContractError(
             f"{output}: expected a new file, or one of polyview embed, which is replaced; found "
             "another one. Name a new file, or delete this one"
@@ -164,7 +167,11 @@ def _check_output(output: Path) -> None:
 
 def _ours(schema: pa.Schema) -> pa.Schema:
     """Return a schema that tells a file of vectors from others that have such a column."""
-    return schema.with_metadata({**(schema.metadata or {}), **_MARK})
+    return schema.with_metadata({**(schema.metadata or {}), _MARK: _columns(schema)})
+
+
+def _columns(schema: pa.Schema) -> bytes:
+    return json.dumps(schema.names).encode()
 
 
 def parts(table: Path) -> Iterator[pa.Table]:

@@ -12,12 +12,13 @@ import numpy as np
 import torch
 
 from pipeline_lib.compute.arithmetic.mode import F64
-from pipeline_lib.contract.digests import reading
+from pipeline_lib.contract.digests import SUMS, reading
 from pipeline_lib.contract.problems import ContractError, named, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.preprocessing import Preprocessing
+from pipeline_lib.running.publishing import file_sha256, tree_sha256
 from pipeline_lib.settings.images import Extractor, GivenFeatures
 from pipeline_lib.text.tokenizers import Tokenize, build_tokenizer
 from pipeline_lib.text.vocabulary import UNK
@@ -37,6 +38,12 @@ class WordlessError(ContractError):
         self.places = places
 
 
+def model_digest(model: Path) -> str:
+    """Return what tells a model from others, whatever else lies in its folder."""
+    sums = model / SUMS
+    return file_sha256(sums) if sums.is_file() else tree_sha256(model)
+
+
 class Embedder:
     """A joint space with the tokenisers and the backbone that its study gave it.
 
@@ -45,10 +52,18 @@ class Embedder:
     """
 
     def __init__(
-        self, model: JointSpace, preprocessing: Preprocessing, folder: Path | str = "."
+        self,
+        model: JointSpace,
+        preprocessing: Preprocessing,
+        folder: Path | str = ".",
+        digest: str = "",
     ) -> None:
-        """Put a trained model, which lies in a folder, behind its preprocessing."""
+        """Put a trained model, which lies in a folder, behind its preprocessing.
+
+        The digest tells the model from others (:func:`model_digest`).
+        """
         self.model, self.preprocessing, self.folder = model, preprocessing, Path(folder)
+        self.digest = digest
 
     @classmethod
     def load(cls, folder: Path | str) -> "Embedder":
@@ -66,10 +81,11 @@ class Embedder:
         below = next(iter(sorted(folder.glob("seed-*"))), None)
         meant = f"did you mean {below}?" if below else "name data/models/RECIPE/seed-N"
         raise_problems(f"{folder} holds no model: {meant}", missing)
+        digest = model_digest(folder)  # first: what replaces the model later has another one
         model = JointSpace.load(folder).to_best_device()
         with reading(folder / "preprocessing.json", "a model's preprocessing"):
             text = (folder / "preprocessing.json").read_text(encoding="utf-8")
-            return cls(model, Preprocessing.model_validate(json.loads(text)), folder)
+            return cls(model, Preprocessing.model_validate(json.loads(text)), folder, digest)
 
     @property
     def languages(self) -> list[str]:
@@ -86,6 +102,8 @@ class Embedder:
         """
         if isinstance(sentences, str):
             raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
+        sentences = list(sentences)  # a column of pandas, too, which finds rows by other names
+        raise_problems("sentences", named([*_no_text(sentences)]))
         tokenize = self._tokenizer(language)
         tokens = [tokenize(sentence) for sentence in sentences]
         if not tokens:
@@ -231,6 +249,12 @@ class Embedder:
         changes = {"batch_size": batch_size, "precision": precision}
         changes["weights"] = weights_of(extractor, self.folder)
         return PhotoEncoder(extractor.model_copy(update=changes))
+
+
+def _no_text(sentences: Sequence[object]) -> Iterator[str]:
+    for number, sentence in enumerate(sentences, 1):
+        if not isinstance(sentence, str):
+            yield f"number {number}: expected text, found {type(sentence).__name__}"
 
 
 def _neither_path_nor_file(photos: Sequence[object]) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """The GRU with attention of Bahdanau et al. 2015, whose output Calixto et al. 2017 re-rank.
 
 Equations are those of appendix A of "Neural machine translation by jointly learning to align and
-translate". Here both languages and the output share one table of subword vectors, so that the
-maxout layer has their size.
+translate", but for the gates, which are PyTorch's: they have biases, and the reset gate follows the
+product with the state. Here both languages and the output share one table of subword vectors, so
+that the maxout layer has their size.
 """
 
 import torch
 from torch import Tensor, nn
 
+from pipeline_lib.compute.device import summing_type
 from pipeline_lib.models.dropout import Dropout
 from pipeline_lib.settings.synthesis import AttentionGRURecipe
 from pipeline_lib.text.vocabulary import PAD
@@ -49,7 +51,8 @@ class AttentionGRUNetwork(nn.Module):
         back = back.take_along_dim(turned, dim=1)
         # In autocast cuDNN's layers return float16, which it refuses to join where bfloat16 is its
         # type.
-        annotations = self.dropout(torch.cat([onwards.float(), back.float()], dim=2))
+        kind = summing_type(onwards.dtype)
+        annotations = self.dropout(torch.cat([onwards.to(kind), back.to(kind)], dim=2))
         keys = self.source_to_attention(annotations)
         first = torch.tanh(self.first_state(back[:, 0]))
         return {"annotations": annotations, "keys": keys, "mask": mask, "first": first}

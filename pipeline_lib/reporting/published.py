@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
+from pipeline_lib.reporting.comparisons import signed
 from pipeline_lib.reporting.figures import FIGURE, KEY, RECALLS, TRANSLATED
 from pipeline_lib.reporting.summary import ARROWS
 from pipeline_lib.reporting.table import NOTHING, Table, number
@@ -76,7 +77,7 @@ def _retrieval_table(joined: pd.DataFrame) -> Table | None:
             ("difference", "difference", "+.1f"),
         ):
             known = by_figure[column].to_dict()
-            cells = [number(known.get(figure), form) for figure in columns]
+            cells = [_cell_of(known.get(figure), form) for figure in columns]
             if set(cells) != {NOTHING}:
                 rows.append([recipe, language, words, *cells])
     title = "Our scores, the papers' own, and ours less theirs"
@@ -91,12 +92,17 @@ def _task_table(joined: pd.DataFrame) -> Table | None:
         metric = f" {_words(row['metric'])}" if row["metric"] in RECALLS else ""
         words = [row["task"], row["item"], row["variant"] + metric]
         cells = [number(row[name], form) for name in ("value", "published")]
-        cells.append(number(row["difference"], f"+{form}"))
+        cells.append(_cell_of(row["difference"], f"+{form}"))
         shown = [word.replace("_", " ") for word in words]
         rows.append([row["recipe"], *shown, _printed_in(row), *cells])
     header = ["recipe", "task", "of", "variant", "printed in", "ours", "theirs", "difference"]
     title = "The other tasks: our figures, the papers' own, and ours less theirs"
     return Table("published_tasks", title, header, rows, labels=5) if rows else None
+
+
+def _cell_of(value: float | None, form: str) -> str:
+    signs = form.startswith("+") and not pd.isna(value)
+    return signed(value, form) if signs else number(value, form)
 
 
 def _words(metric: str) -> str:

@@ -16,7 +16,6 @@ from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import read_pairs
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.running.publishing import file_sha256, publish
-from pipeline_lib.search.index import model_digest
 from pipeline_lib.search.searcher import top
 
 _MADE_OF = "made-of.txt"
@@ -61,12 +60,11 @@ def study_captions(model: Path) -> Path | None:
     return table if table.is_file() else None
 
 
-def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> Captions:
+def load_captions(embedder: Embedder, table: Path, cache: Path) -> Captions:
     """Return the training captions of a table of pairs; their vectors are kept in the cache.
 
     Args:
         embedder: The model; other languages than its own are left out.
-        model: Its folder.
         table: Of schema contract.tables.PAIRS.
         cache: Folder in which the vectors are kept; those of another version of the model or of the
             table, in the same places, are replaced.
@@ -87,9 +85,9 @@ def load_captions(embedder: Embedder, model: Path, table: Path, cache: Path) -> 
         raise ContractError(
             f"{table}: expected training captions in {', '.join(embedder.languages)}, found none"
         )
-    places = json.dumps([os.fsdecode(place.resolve()) for place in (model, table)])
+    places = json.dumps([os.fsdecode(place.resolve()) for place in (embedder.folder, table)])
     name = f"captions-{hashlib.sha256(places.encode()).hexdigest()[:32]}"
-    made_of = f"{model_digest(model)} {file_sha256(table)}"
+    made_of = f"{embedder.digest} {file_sha256(table)}"
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pipeline_lib.contract.digests import SUMS
 from pipeline_lib.contract.problems import ContractError, raise_problems, warn
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.running.publishing import file_sha256, publish, tree_sha256
+from pipeline_lib.running.publishing import file_sha256, publish
 from pipeline_lib.search.names import listed, printable
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
@@ -72,7 +71,10 @@ class PhotoIndex:
 
 
 def default_index(model: Path, photos: Path) -> Path:
-    """Return the file of the index of a folder for a model, in the user's cache."""
+    """Return the file of the index of a folder for a model, in the user's cache.
+
+    Of a model that is trained again it is the same: an index of the model before is replaced.
+    """
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError as error:
@@ -80,17 +82,11 @@ def default_index(model: Path, photos: Path) -> Path:
             "expected a home folder to keep the index in, found none. Set HOME, or name a file "
             "with --index"
         ) from error
-    key = json.dumps([os.fsdecode(photos.resolve()), model_digest(model)])
+    key = json.dumps([os.fsdecode(place.resolve()) for place in (photos, model)])
     return cache / "polyview" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
 
 
-def model_digest(model: Path) -> str:
-    """Return what tells a model from others, whatever else lies in its folder."""
-    sums = model / SUMS
-    return file_sha256(sums) if sums.is_file() else tree_sha256(model)
-
-
-def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> PhotoIndex:
+def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
     """Bring the index of a folder up to date, and return it.
 
     Only new and changed photos are embedded: those of another size or time whose content (SHA-256)
@@ -99,8 +95,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     is kept; if it is killed, what was written last, a minute or so ago.
 
     Args:
-        embedder: The model.
-        model: Its folder.
+        embedder: The model; of an index of another one nothing is kept.
         photos: Folder, with the folders in it.
         file: Of the index; is replaced as a whole.
 
@@ -112,7 +107,7 @@ def update_index(embedder: Embedder, model: Path, photos: Path, file: Path) -> P
     embedder.check_sees_photos()
     photos = photos.resolve()
     dim = embedder.model.architecture.embed_dim
-    schema = index_schema(dim, model_digest(model), photos)
+    schema = index_schema(dim, embedder.digest, photos)
     with _only_one(file):
         known = read_rows(file, schema)
         found, unlisted = _look(photos)

@@ -19,8 +19,8 @@ class Reranking(Strict):
         seeds: Which of its models: each ranks with weights of its own.
         pairs: Its pair set: none of its images may be in the translated test split, and none of its
             training images in the validation split.
-        features: The images' features, or ``none``; with them only sentences are taken whose
-            image has any.
+        features: The images' features, or ``none``; where images are compared, only sentences are
+            taken whose image has any.
         similarities: Of the hypothesis to the source sentence, s_s, and to the image, s_i.
         step_cap: Longest step of batch MIRA, C.
         decay: What a step of MIRA leaves of its background corpus.

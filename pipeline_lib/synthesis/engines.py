@@ -165,6 +165,7 @@ def _file(settings: FileTranslation) -> Engine:
     several = table.groupby("source")["translation"].transform("nunique") > 1
     note_rows(problems, path, table[several], "source", "one translation per source")
     raise_problems(path, problems)
+    read = path if path.is_file() else path.with_name(f"{path.name}.gz")  # as read_table does
     translations = dict(zip(table["source"], table["translation"], strict=True))
 
     def check(sentences: Sequence[str]) -> None:
@@ -174,7 +175,7 @@ def _file(settings: FileTranslation) -> Engine:
         raise_problems(path, [*shown, *more])
 
     return Engine(
-        description={"engine": "file", "model": path.name, "sha256": file_sha256(path)},
+        description={"engine": "file", "model": path.name, "sha256": file_sha256(read)},
         translate=lambda sentences: [
             [Hypothesis(translations[sentence], None, None)] for sentence in sentences
         ],

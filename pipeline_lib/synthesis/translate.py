@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -129,7 +130,9 @@ def translated_captions(
         that is empty.
     """
     target = settings.target_language
-    chosen = _without_empty(chosen, best, name)
+    empty = chosen["text"].map(lambda text: _is_blank(best[text].text))
+    _warn_of_empty(chosen[empty], name)
+    chosen = chosen[~empty]
     hypotheses = [best[text] for text in chosen["text"]]
     rows = chosen.assign(
         caption_id=chosen["caption_id"] + f"/{target}/{name}",
@@ -147,15 +150,21 @@ def translated_captions(
     return rows, origin
 
 
-def _without_empty(chosen: pd.DataFrame, best: Mapping[str, Hypothesis], name: str) -> pd.DataFrame:
-    """Return the captions that have a translation; a beam may end after a space alone."""
-    empty = chosen["text"].map(lambda text: not one_line(best[text].text))
-    if empty.any():
-        first = chosen.loc[empty, "caption_id"].iloc[0]
+def _is_blank(text: str) -> bool:
+    """Return whether nothing is to be seen of a translation: a beam may end after a blank.
+
+    Characters of width zero are such, too (of Unicode's categories Z and C), and make no token.
+    """
+    return all(unicodedata.category(character)[0] in "ZC" for character in text)
+
+
+def _warn_of_empty(captions: pd.DataFrame, name: str) -> None:
+    if len(captions):
+        first = captions["caption_id"].iloc[0]
         warn(
-            f"{name}: {empty.sum()} translations are empty (first: of {first!r}); they are left out"
+            f"{name}: {len(captions)} translations are empty (first: of {first!r}); they are left "
+            "out"
         )
-    return chosen[~empty]
 
 
 def _problems(captions: pd.DataFrame, chosen: pd.DataFrame, settings: Translation) -> Iterator[str]:

@@ -86,7 +86,8 @@ def read_vec(path: Path, words: Set[str]) -> Words:
         count, dim = _header(path.name, file.readline().removeprefix(codecs.BOM_UTF8))
         found, problems, lines = _read_lines(file, wanted, dim)
     if lines != count and len(problems) < _MOST_FAULTS:
-        problems.append(f"expected {count} words by the header, found {lines}: is it cut short?")
+        hint = ": is it cut short?" if lines < count else ". Mend the number in the header"
+        problems.append(f"expected {count} words by the header, found {lines}{hint}")
     if not found and not problems:
         problems.append(f"none of {len(wanted)} words is in it: expected the captions' language")
     raise_problems(path.name, problems)

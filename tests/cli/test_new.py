@@ -642,6 +642,14 @@ def test_a_table_of_a_header_alone_is_refused_with_a_language_too(root):
     assert_refused(root, new(write([]), "--language", "fr"), "captions.tsv")
 
 
+def test_studies_that_lie_elsewhere_are_refused(root):
+    """The links of a study to the code would lead astray."""
+    (root / "studies").rename(root.parent / "elsewhere")
+    (root / "studies").symlink_to(root.parent / "elsewhere")
+    result = new(write(SHORT))
+    assert_refused(root, result, "studies: expected a folder of the checkout, found a link to")
+
+
 def test_a_study_that_is_there_is_left_alone(root):
     before = root / "studies/mine/params.yaml"
     made(root, new(write(SHORT)))

@@ -80,6 +80,21 @@ def test_text_without_spaces_is_edited_by_characters():
     assert (edits, length) == (1, 5)
 
 
+@pytest.mark.parametrize(
+    ("found", "expected", "edits"),
+    [
+        ("いぬがこうえんではしる", "ねこがこうえんではしる", 2),  # kana alone
+        ("สุนัขวิ่งบนชายหาด", "สุนัขวิ่งบนชายหาดค", 1),
+        ("ຫມາແລ່ນ", "ຫມາແລ່ນ", 0),
+    ],
+)
+def test_scripts_that_sacrebleu_does_not_part_are_edited_by_characters_too(found, expected, edits):
+    assert ter_statistics([found], [expected], "char").tolist() == [[edits, len(expected)]]
+    whole = translation_quality([found], [expected], tokenize="char", **BOOTSTRAP)
+    assert whole["ter"] == pytest.approx(100 * edits / len(expected))
+    assert whole["ter_signature"].endswith("|split:char")
+
+
 def test_all_that_meteor_lacks_is_listed(monkeypatch):
     monkeypatch.setattr(meteor_module, "_meteor_jar", lambda: None)
     monkeypatch.setattr(shutil, "which", lambda _name: None)

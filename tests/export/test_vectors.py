@@ -261,6 +261,25 @@ def test_only_vectors_are_replaced(colours, tmp_path, source, output, said):
     assert said in result.output
 
 
+@pytest.mark.parametrize("made", ["derived", "damaged"])
+def test_what_was_made_of_vectors_is_not_replaced(embed, colours, tmp_path, made):
+    """Arrow hands the mark on to what is made of a table; a file without its end shows none."""
+    table = write(tmp_path / "t.tsv")
+    output = embed(table)[1]
+    if made == "derived":
+        found = pq.read_table(output)
+        label = pa.array(["by hand"] * len(found))
+        pq.write_table(found.append_column("label", label).drop_columns(["vector"]), output)
+    else:
+        content = bytearray(output.read_bytes())
+        content[-48:-8] = bytes(40)
+        output.write_bytes(content)
+    before = output.read_bytes()
+    result = embed(table)[0]
+    assert (result.exit_code, output.read_bytes()) == (2, before)
+    assert "expected a new file, or one of polyview embed" in result.output
+
+
 def test_vectors_are_replaced_by_new_ones(embed, colours, tmp_path):
     embed(write(tmp_path / "t.tsv"))
     result, output = embed(colours / "photos")

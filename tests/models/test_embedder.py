@@ -2,6 +2,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny
 import torch
@@ -156,6 +157,17 @@ def test_features_are_embedded_as_they_are(folder):
         features[3, 0] = unheld
         with pytest.raises(ContractError, match="row 4: NaN or infinity"):
             embedder.embed_features(features)
+
+
+def test_sentences_are_named_by_their_place_whatever_holds_them(folder):
+    embedder = Embedder.load(folder)
+    column = pd.Series(["ein Hund", " ", "ein Ball"], index=[2, 0, 1])
+    for made in (column, iter([*column])):
+        with pytest.raises(ContractError, match=r"number 2: expected words, found ' '"):
+            embedder.embed_sentences(made, "de")
+    said = r"number 1: expected text, found float\n.*number 3: expected text, found NoneType"
+    with pytest.raises(ContractError, match=said):
+        embedder.embed_sentences([float("nan"), "ein Hund", None], "de")
 
 
 def test_a_model_of_given_features_refuses_photos_and_says_what_it_takes(folder, photos, tmp_path):

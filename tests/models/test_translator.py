@@ -227,3 +227,21 @@ def test_recipes_are_told_apart_by_their_architecture():
     for architecture in SIZES:
         content = recipe(architecture).model_dump()
         assert TypeAdapter(AnyTranslator).validate_python(content) == recipe(architecture)
+
+
+@pytest.mark.parametrize("architecture", NETWORKS)
+def test_what_is_exact_differs_from_float32_by_rounding_alone(architecture):
+    exact, plain = (
+        Translator(recipe(architecture, precision=kind), toy_subwords()) for kind in ("f64", "f32")
+    )
+    exact.load_state_dict(plain.state_dict())
+    sentences = [source for source, _ in toy_pairs(4)]
+    options = {"beam": 3, "n_best": 2, "alpha": 1.0}
+    found, expected = (each.translate(sentences, **options) for each in (exact, plain))
+    assert [[one.text for one in own] for own in found] == [
+        [one.text for one in own] for own in expected
+    ]
+    sides = zip(*toy_pairs(5), strict=True)
+    source, target = (pad(plain.encode(side)) for side in sides)
+    losses = [each.eval().loss(source, target).item() for each in (exact, plain)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)

@@ -33,10 +33,23 @@ from pipeline_lib.reporting.curves import mean_recall_sum
 from pipeline_lib.reporting.differences import ONE_SEED, Asked, Difference
 from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures
-from pipeline_lib.reporting.page.charts import beta_charts, growth_charts, word_translation_charts
+from pipeline_lib.reporting.page.charts import (
+    _growth,
+    beta_charts,
+    growth_charts,
+    word_translation_charts,
+)
 from pipeline_lib.reporting.page.gallery import galleries, queries_each, spread
 from pipeline_lib.reporting.page.page import _leads, report_page
-from pipeline_lib.reporting.page.svg import Estimate, interval_chart, line_chart, round_ticks
+from pipeline_lib.reporting.page.svg import (
+    WIDTH,
+    Estimate,
+    bar_chart,
+    estimates_chart,
+    interval_chart,
+    line_chart,
+    round_ticks,
+)
 from pipeline_lib.reporting.results import read_results
 from pipeline_lib.reporting.study_tables import model_table
 from pipeline_lib.reporting.table import Table, latex_table, markdown_table
@@ -480,6 +493,14 @@ def test_recipes_grow_with_photos_and_with_languages(study, monkeypatch):
     assert sums[2] == ["kadar_en", "39", "1", "2", "141.0", "–"]
 
 
+def test_the_figure_of_a_recipe_that_grows_has_room_for_any_number_of_languages():
+    codes = [f"l{first}{second}"[:3] for first in "abc" for second in "abcdefghij"]
+    rows = pd.DataFrame(
+        {"language": codes, "photos": 10, "recall_sum": [float(n) for n in range(len(codes))]}
+    )
+    assert len(_growth("mine", "by photos", "photos", rows).legend) == len(codes)
+
+
 def test_markdown_keeps_cells_apart():
     assert markdown_table(TABLE).splitlines() == [
         "**50 % of it**", "",
@@ -833,3 +854,26 @@ def test_a_lead_that_was_not_tested_is_not_said_to_be_chance(study, monkeypatch)
     for words, lead in leads.items():
         found = _leads([replace(verdict, lead=lead)], results.summary)
         assert [each for each, pools in found.items() if pools] == [words]
+
+
+@pytest.mark.parametrize("counts", [[9, 24, 3, 1], [20, 1], [200]])
+def test_each_estimate_stands_over_its_own_number_within_the_chart(counts):
+    """However many stand at one number."""
+    points = [
+        (float(at), Estimate(f"{at} {n}", 50.0, 40.0, 60.0, best=False))
+        for at, count in enumerate(counts, 1)
+        for n in range(count)
+    ]
+    drawn = str(estimates_chart("languages", points, [0.0, 100.0]))
+    middles = [float(x) for x in re.findall(r'<circle cx="([^"]*)"', drawn)]
+    labels = re.findall(r'<text x="([^"]*)" y="[^"]*" text-anchor="middle"[^>]*>(.)</text>', drawn)
+    assert len(middles) == len(points)
+    assert len(labels) == len(counts)
+    for x, (at, _) in zip(middles, points, strict=True):
+        assert 34 <= x <= WIDTH
+        _, nearest = min(labels, key=lambda label: abs(float(label[0]) - x))
+        assert float(nearest) == at
+
+
+def test_large_counts_are_written_out():
+    assert "1,234,567" in str(bar_chart("counts", [("once", 1234567.0)]))

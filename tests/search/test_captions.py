@@ -23,7 +23,7 @@ def test_vectors_are_kept_and_made_anew_where_they_are_damaged(
     embedder, asked = Embedder.load(colours / "model"), []
 
     def load():
-        return load_captions(embedder, colours / "model", tmp_path / "pairs.parquet", tmp_path)
+        return load_captions(embedder, tmp_path / "pairs.parquet", tmp_path)
 
     before = load()
     [kept] = tmp_path.glob("captions-*/en.npy")
@@ -52,13 +52,13 @@ def test_vectors_of_another_version_of_the_captions_or_the_model_replace_the_old
         if version == "other model":
             (model / "recipe.json").write_text("{}")
         write_pairs(pairs, table)
-        captions = load_captions(embedder, model, table, tmp_path / "cache")
+        captions = load_captions(embedder, table, tmp_path / "cache")
         for language, texts in captions.texts.items():
             expected = embedder.embed_sentences(texts, language)
             np.testing.assert_allclose(captions.vectors[language], expected, atol=1e-6)
         assert len([*(tmp_path / "cache").iterdir()]) == 1
     again = shutil.copy(table, tmp_path / "again.parquet")
-    load_captions(embedder, model, again, tmp_path / "cache")
+    load_captions(embedder, again, tmp_path / "cache")
     assert len([*(tmp_path / "cache").iterdir()]) == 2
 
 
@@ -67,7 +67,7 @@ def test_captions_of_validation_explain_nothing(colours, tmp_path):
     pairs.loc[pairs["split"] == "val", "text"] = "a photo of validation"
     assert (pairs["split"] == "val").any()
     write_pairs(pairs, tmp_path / "pairs.parquet")
-    captions = load_captions(embedder, colours / "model", tmp_path / "pairs.parquet", tmp_path)
+    captions = load_captions(embedder, tmp_path / "pairs.parquet", tmp_path)
     trained = pairs[pairs["split"] == "train"]
     for language, texts in captions.texts.items():
         assert texts == sorted(set(trained.loc[trained["language"] == language, "text"]))

@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 from PIL import Image
 from tiny_photos import COLOURS
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.search.index import (
     _add,
@@ -48,7 +50,7 @@ def update(colours, photos, tmp_path, monkeypatch):
 
     def updated(folder=photos):
         asked.clear()
-        found = update_index(embedder, colours / "model", folder, tmp_path / "index.parquet")
+        found = update_index(embedder, folder, tmp_path / "index.parquet")
         return found, sorted(asked)
 
     return updated
@@ -308,9 +310,7 @@ def test_a_photo_that_changes_while_it_is_read_hands_its_copies_no_vector(
     assert update()[0].unreadable == {"copy.png": "has changed while it was read"}
     monkeypatch.setattr("pipeline_lib.search.index.file_sha256", digest)
     index = update()[0]
-    alone = update_index(
-        Embedder.load(colours / "model"), colours / "model", photos, tmp_path / "new.parquet"
-    )
+    alone = update_index(Embedder.load(colours / "model"), photos, tmp_path / "new.parquet")
     assert index.paths == alone.paths
     np.testing.assert_array_equal(index.vectors, alone.vectors)
 
@@ -397,7 +397,7 @@ def test_what_is_done_survives_an_interruption(update, photos, colours, tmp_path
 
     monkeypatch.setattr(embedder, "embed_each", stopped)
     with pytest.raises(KeyboardInterrupt):
-        update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+        update_index(embedder, photos, tmp_path / "index.parquet")
     assert update()[1] == ["grey.png"]
 
 
@@ -413,7 +413,7 @@ def test_what_is_done_survives_a_kill(update, photos, colours, tmp_path, monkeyp
     monkeypatch.setattr(embedder, "embed_each", killed)
     monkeypatch.setattr("pipeline_lib.search.index._KEPT_EVERY", 0, raising=False)
     with pytest.raises(KeyboardInterrupt):
-        update_index(embedder, colours / "model", photos, file)
+        update_index(embedder, photos, file)
     (tmp_path / "left.parquet").rename(file)
     assert update()[1] == NAMES[1:]
 
@@ -462,7 +462,7 @@ def test_moved_photos_stay_known_after_an_interruption(
     with monkeypatch.context() as patched:
         patched.setattr("pipeline_lib.search.index.file_sha256", stopped)
         with pytest.raises(KeyboardInterrupt):
-            update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+            update_index(embedder, photos, tmp_path / "index.parquet")
     assert update()[1] == ["black.png"]
 
 
@@ -538,7 +538,7 @@ def test_nor_is_it_by_another_model(update, colours, photos, tmp_path):
     (model / "SHA256SUMS").unlink()
     other, file = shutil.copytree(photos, tmp_path / "other"), tmp_path / "index.parquet"
     with pytest.raises(ContractError, match=r"index of \S+other, found that of \S+photos, which"):
-        update_index(Embedder.load(model), model, other, file)
+        update_index(Embedder.load(model), other, file)
     assert update()[1] == []
 
 
@@ -582,7 +582,7 @@ def test_where_no_index_can_be_written_it_says_that_it_may_lie_elsewhere(colours
     (tmp_path / "cache").write_text("no folder")
     file = tmp_path / "cache/polyview/index.parquet"
     with pytest.raises(ContractError, match="Name a file elsewhere with --index"):
-        update_index(Embedder.load(colours / "model"), colours / "model", photos, file)
+        update_index(Embedder.load(colours / "model"), photos, file)
 
 
 def test_the_index_of_another_model_is_made_anew(update, colours, photos, tmp_path):
@@ -591,15 +591,36 @@ def test_the_index_of_another_model_is_made_anew(update, colours, photos, tmp_pa
     (other / "recipe.json").write_text("{}")
     (other / "SHA256SUMS").unlink()  # as in a model saved before there were sums
     file = tmp_path / "index.parquet"
-    update_index(Embedder.load(other), other, photos, file)
+    update_index(Embedder.load(other), photos, file)
     assert update()[1] == NAMES
     assert default_index(other, photos) != default_index(colours / "model", photos)
+
+
+def test_of_a_model_that_is_replaced_while_it_is_read_no_vector_is_taken_for_the_new_ones(
+    colours, photos, tmp_path
+):
+    """``dvc repro`` may publish between the loading of a model and the first photo."""
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    file = default_index(model, photos)
+    old = Embedder.load(model)
+    space = JointSpace.load(model)
+    with torch.no_grad():
+        for weight in space.parameters():
+            weight.neg_()
+    shutil.rmtree(model)
+    space.save(model, old.preprocessing, {})
+    update_index(old, photos, tmp_path / "index.parquet")
+    new = Embedder.load(model)
+    found = update_index(new, photos, tmp_path / "index.parquet")
+    expected = update_index(new, photos, tmp_path / "alone.parquet")
+    np.testing.assert_array_equal(found.vectors, expected.vectors)
+    assert default_index(model, photos) == file, "the index before would lie there for ever"
 
 
 def test_two_at_once_end_with_one_whole_index(update, colours, photos, tmp_path):
     def one():
         embedder = Embedder.load(colours / "model")
-        update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+        update_index(embedder, photos, tmp_path / "index.parquet")
 
     threads = [threading.Thread(target=one) for _ in range(3)]
     for thread in threads:

@@ -21,7 +21,7 @@ from pipeline_lib.search.searcher import Searcher, Term, top
 def searcher(colours, tmp_path_factory):
     embedder = Embedder.load(colours / "model")
     file = tmp_path_factory.mktemp("index") / "index.parquet"
-    return Searcher(embedder, update_index(embedder, colours / "model", colours / "photos", file))
+    return Searcher(embedder, update_index(embedder, colours / "photos", file))
 
 
 def paths(searcher, hits):

@@ -22,9 +22,9 @@ def app(colours, tmp_path_factory):
     (colours / "secret.txt").write_bytes(SECRET)
     (colours / "photos/secret.txt").write_bytes(SECRET)
     embedder = Embedder.load(colours / "model")
-    index = update_index(embedder, colours / "model", colours / "photos", cache / "index.parquet")
+    index = update_index(embedder, colours / "photos", cache / "index.parquet")
     write_pairs(tiny_photos.captions(), cache / "pairs.parquet")
-    captions = load_captions(embedder, colours / "model", cache / "pairs.parquet", cache)
+    captions = load_captions(embedder, cache / "pairs.parquet", cache)
     return build_app(Searcher(embedder, index), captions)
 
 

@@ -92,7 +92,7 @@ def test_a_number_of_another_index_is_refused(ask, port, colours, tmp_path):
     photos = shutil.copytree(colours / "photos", tmp_path / "photos")
     shutil.copy(photos / "red.png", photos / "a.png")
     embedder = Embedder.load(colours / "model")
-    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    index = update_index(embedder, photos, tmp_path / "index.parquet")
     before = ask("/search", {"terms": [{"text": "red"}]})
     number = {"photo": before["photos"][0]["photo"], "index": before["index"]}
     paths = [f"/photos/{number['photo']}/{kind}?index=" for kind in ("small", "captions")]
@@ -161,7 +161,7 @@ def test_photos_are_sent_as_jpeg_of_their_size_without_metadata_as_they_are_now(
     photos.mkdir()
     photo_of_a_camera(photos / "a.jpg", "red")
     embedder = Embedder.load(colours / "model")
-    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    index = update_index(embedder, photos, tmp_path / "index.parquet")
     with serving(build_app(Searcher(embedder, index), None)) as port:
         for colour, size, wanted in (
             ("red", "small", (160, 320)), ("red", "large", (800, 1600)),
@@ -190,7 +190,7 @@ def test_names_that_are_not_utf8_are_shown_with_question_marks(colours, tmp_path
     (photos / "red.png").rename(photos / os.fsdecode(b"\xffrot.png"))
     (photos / os.fsdecode(b"\xffbroken.jpg")).write_bytes(b"no photo")
     embedder = Embedder.load(colours / "model")
-    index = update_index(embedder, colours / "model", photos, tmp_path / "index.parquet")
+    index = update_index(embedder, photos, tmp_path / "index.parquet")
     with serving(build_app(Searcher(embedder, index), None)) as port:
         ask = asking(port)
         about = ask("/about")

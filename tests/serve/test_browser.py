@@ -171,10 +171,22 @@ def test_languages_side_by_side(opened):
     assert [each.get_attribute("title") for each in firsts.all()] == ["blue.png"] * 2
 
 
+def test_what_is_refined_after_all_languages_is_the_query_of_the_box(opened):
+    box = opened.get_by_label("Search your photos")
+    box.fill("a red photo")
+    box.press("Enter")
+    opened.get_by_role("button", name="Remove + a red photo").wait_for()
+    box.fill("a blue photo")
+    opened.get_by_role("button", name="All languages").click()
+    opened.get_by_role("heading", name="de: ein blau foto").wait_for()
+    opened.get_by_role("button", name="Remove + a blue photo").wait_for()
+    playwright.expect(opened.get_by_role("button", name="Remove + a red photo")).to_have_count(0)
+
+
 def test_languages_of_a_model_whose_captions_are_not_here(browser, colours, tmp_path):
     embedder = Embedder.load(colours / "model")
     file = tmp_path / "index.parquet"
-    index = update_index(embedder, colours / "model", colours / "photos", file)
+    index = update_index(embedder, colours / "photos", file)
     with serving(build_app(Searcher(embedder, index), None)) as port:
         for page in _opened(browser, port):
             page.get_by_label("Search your photos").fill("a blue photo")
@@ -218,9 +230,9 @@ def test_worlds_photos_are_found_by_their_captions_in_three_languages(browser, t
     """Captions whose own photo is ranked first; POLYVIEW_PICTURES names a folder for views."""
     cache = tmp_path_factory.mktemp("cache")
     embedder = Embedder.load(WORLD)
-    index = update_index(embedder, WORLD, PHOTOS, cache / "index.parquet")
+    index = update_index(embedder, PHOTOS, cache / "index.parquet")
     table = study_captions(WORLD)
-    captions = load_captions(embedder, WORLD, table, cache)
+    captions = load_captions(embedder, table, cache)
     with serving(build_app(Searcher(embedder, index), captions)) as port:
         for page in _opened(browser, port, viewport={"width": 1100, "height": 760}):
             for language in ("en", "de", "ja"):

@@ -301,13 +301,14 @@ def test_captions_that_have_changed_are_translated_anew(tmp_path, monkeypatch):
         assert list(made["text"]) == [sources[each].upper() for each in made["source_caption_id"]]
 
 
-def test_empty_translations_are_left_out_and_counted(capsys):
-    """A beam may end after a piece that is nothing but a space."""
+@pytest.mark.parametrize("blank", ["", " \u00a0", "\u200b", "\ufeff \u2060"])
+def test_empty_translations_are_left_out_and_counted(capsys, blank):
+    """A beam may end after a piece that is nothing but a space, or a character of width zero."""
     chosen = settings()
     originals = captions_to_translate(captions(), chosen)
     best = {text: Hypothesis("ein Hund", -1.5, -1.0) for text in originals["text"]}
     silent = originals["text"].iloc[3]
-    best[silent] = Hypothesis(" \u00a0", -0.5, -0.5)
+    best[silent] = Hypothesis(blank, -0.5, -0.5)
     rows, origin = translated_captions(originals, best, chosen, "mt", shouting([]), TOKENIZERS)
     left = originals[originals["text"] != silent]
     assert rows["source_caption_id"].tolist() == left["caption_id"].tolist()

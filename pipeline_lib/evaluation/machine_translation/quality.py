@@ -32,12 +32,18 @@ def translation_quality(
         ``bleu``, ``ter`` and ``chrf`` in per cent, each with ``..._signature``, the first two with
         ``..._interval``, and ``n_segments``. JSON-serialisable.
     """
-    edits = _edit_rate(tokenize)
-    metrics = {"bleu": BLEU(tokenize=tokenize, force=True), "ter": edits, "chrf": CHRF()}
+    metrics = {"bleu": BLEU(tokenize=tokenize, force=True), "chrf": CHRF()}
     found: dict[str, object] = {"n_segments": len(hypotheses)}
     for name, metric in metrics.items():
         found[name] = metric.corpus_score(hypotheses, [references]).score
         found[f"{name}_signature"] = str(metric.get_signature())
+    edits, parted = (
+        _edit_rate(tokenize),
+        [_words(hypotheses, tokenize), _words(references, tokenize)],
+    )
+    found["ter"] = edits.corpus_score(parted[0], parted[1:]).score
+    by = "|split:char" if tokenize == "char" else ""
+    found["ter_signature"] = f"{edits.get_signature()}{by}"
     counted = {
         "bleu": (bleu, bleu_statistics(hypotheses, references, tokenize)),
         "ter": (ter, ter_statistics(hypotheses, references, tokenize)),
@@ -58,9 +64,10 @@ def ter_statistics(
     ``tokenize`` as in :func:`translation_quality`.
     """
     metric = _edit_rate(tokenize)
+    parted = (_words(texts, tokenize) for texts in (hypotheses, references))
     found = (
         metric.sentence_score(hypothesis, [reference])
-        for hypothesis, reference in zip(hypotheses, references, strict=True)
+        for hypothesis, reference in zip(*parted, strict=True)
     )
     return np.array([(score.num_edits, score.ref_length) for score in found]).reshape(-1, 2)
 
@@ -70,8 +77,13 @@ def _edit_rate(tokenize: str) -> TER:
 
     A whole sentence of raw Chinese would be one word, and one edit.
     """
-    unspaced = tokenize in ("zh", "char")
-    return TER(normalized=unspaced, asian_support=unspaced)
+    chinese = tokenize == "zh"
+    return TER(normalized=chinese, asian_support=chinese)
+
+
+def _words(texts: Sequence[str], tokenize: str) -> Sequence[str]:
+    """Return texts with blanks between all characters, where sacrebleu's TER parts only Han."""
+    return [" ".join("".join(text.split())) for text in texts] if tokenize == "char" else texts
 
 
 def ter(totals: np.ndarray) -> np.ndarray:

@@ -33,8 +33,8 @@ _CAPTIONS = 1024
 def translated_alike(captions: pd.DataFrame) -> pd.Series:
     """Return which captions are translations of each other in all languages that have any.
 
-    One sentence of each image, and of images of which all these languages have it. Where there is
-    no such image, every sentence that has a translation. Languages with less than a tenth of the
+    One sentence of each image, and of images of which all these languages have it; where there is
+    no such image, of all that have a translated one. Languages with less than a tenth of the
     translated sentences of that with most are left out: the others would have as few.
 
     Args:
@@ -48,8 +48,8 @@ def translated_alike(captions: pd.DataFrame) -> pd.Series:
     common = sizes.index[sizes >= _RARE * sizes.max()]
     own = captions[captions["language"].isin(common)]
     spoken = _spoken(own)
-    known = spoken > 1
-    chosen = known & (spoken == len(common)) & _first_of_image(own, spoken)
+    known = (spoken > 1) & _first_of_image(own, spoken)
+    chosen = known & (spoken == len(common))
     return (chosen if chosen.any() else known).reindex(captions.index, fill_value=False)
 
 

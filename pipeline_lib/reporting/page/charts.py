@@ -28,7 +28,7 @@ _LOSS_KINDS = ("second solid", "second dashed", "second dotted")
 """Classes of the page's style, of one loss term each."""
 
 CURVE_KINDS = [f"hue-{n % 8} {dash}" for dash in ("solid", "dashed", "dotted") for n in range(8)]
-"""Classes of the page's style, of one recipe each."""
+"""Classes of the page's style, of one recipe each; of more recipes they recur."""
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,9 @@ _LEARNT = {"photos": "training photos", "languages": "languages learnt"}
 
 
 def _growth(name: str, words: str, column: str, rows: pd.DataFrame) -> Figure:
-    kinds = {
-        language_name(language): CURVE_KINDS[number]
-        for number, language in enumerate(rows["language"].unique())
-    }
+    kinds = dict(
+        zip(map(language_name, rows["language"].unique()), cycle(CURVE_KINDS), strict=False)
+    )
     curves = []
     for language, own in rows.groupby("language", sort=False):
         sums = own.groupby(column)[RECALL_SUM].mean()

@@ -40,7 +40,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line with a name and a class of the page's style; NaN leaves a gap."""
+    """A line with a name and a class of the page's style; NaN is passed over."""
 
     name: str
     kind: str
@@ -104,7 +104,7 @@ def line_chart(
 
     Args:
         label: What the chart shows, for those who cannot see it.
-        series: Of each curve its class in the page's style, its x and its y; NaN leaves a gap.
+        series: Of each curve its class in the page's style, its x and its y; NaN is passed over.
         y_ticks: Numbers along the y axis; the first and the last are its ends.
         height: Of the plot in pixels, without the numbers below.
         marks: Points (x, y) that stand out.
@@ -135,7 +135,7 @@ def curves_chart(
     x = Scale(0, x_ticks[-1], _WIDE_LEFT, _WIDE - 12)
     y = Scale(y_ticks[0], y_ticks[-1], _TALL, 12)
     drawn = _y_axis(y_ticks, y, _WIDE_LEFT, _WIDE - 12)
-    drawn += [text(x(tick), _TALL + 20, f"{tick:g}", anchor="middle") for tick in x_ticks]
+    drawn += [text(x(tick), _TALL + 20, _number(tick), anchor="middle") for tick in x_ticks]
     for each in curves:
         parts = [_curve(each.kind, each.x, each.y, x, y)]
         if rings:
@@ -151,15 +151,17 @@ def estimates_chart(
     """Draw estimates, upright, over the number that each stands at; equal numbers side by side."""
     height = 150
     places = sorted({at for at, _ in points})
-    x = Scale(0, max(len(places) - 1, 1), _LEFT + 18, WIDTH - 24)
     y = Scale(y_ticks[0], y_ticks[-1], height, 6)
+    slot = (WIDTH - _MARK - _LEFT) / len(places)
+    most = max(sum(at == place for at, _ in points) for place in places)
+    step = min(7, 0.9 * slot / most)  # so that each dot stands over its own number
     drawn = _y_axis(y_ticks, y, _LEFT, WIDTH - _MARK)
     for number, place in enumerate(places):
         here = [row for at, row in points if at == place]
+        middle = _LEFT + slot * (number + 0.5)
         for rank, row in enumerate(here):
-            middle = x(number) + 7 * (rank - (len(here) - 1) / 2)
-            drawn += _upright(row, middle, y)
-        drawn.append(text(x(number), height + 15, f"{place:g}", anchor="middle"))
+            drawn += _upright(row, middle + step * (rank - (len(here) - 1) / 2), y)
+        drawn.append(text(middle, height + 15, f"{place:g}", anchor="middle"))
     return picture(label, height + 20, drawn)
 
 
@@ -173,7 +175,7 @@ def bar_chart(label: str, counts: Sequence[tuple[str, float]]) -> Markup:
         drawn += [
             text(54, top + 14, name, anchor="end", kind="name"),
             _BAR.format(60, top + 3, x(value) - 60),
-            text(x(value) + 5, top + 14, f"{value:,g}"),
+            text(x(value) + 5, top + 14, f"{value:,.0f}"),
         ]
     return picture(label, 20 * len(counts) + 2, drawn)
 
@@ -226,12 +228,16 @@ def _curve(kind: str, xs: Sequence[float], ys: Sequence[float], x: Scale, y: Sca
 def _y_axis(ticks: Sequence[float], y: Scale, left: float, right: float) -> list[Markup]:
     """Return a line from left to right for each number, with the number before it."""
     lines = [line(left, y(tick), right, y(tick)) for tick in ticks]
-    return [*lines, *(text(left - 5, y(tick) + 4, f"{tick:g}", anchor="end") for tick in ticks)]
+    return [*lines, *(text(left - 5, y(tick) + 4, _number(tick), anchor="end") for tick in ticks)]
+
+
+def _number(tick: float) -> str:
+    return f"{tick:,.10g}"
 
 
 def _tick_labels(ticks: Sequence[float], x: Scale, y: float) -> list[Markup]:
     anchors = ["start", *["middle"] * (len(ticks) - 2), "end"]
     return [
-        text(x(tick), y, f"{tick:g}", anchor=anchor)
+        text(x(tick), y, _number(tick), anchor=anchor)
         for tick, anchor in zip(ticks, anchors, strict=True)
     ]
