@@ -32,18 +32,19 @@ def translation_quality(
         ``bleu``, ``ter`` and ``chrf`` in per cent, each with ``..._signature``, the first two with
         ``..._interval``, and ``n_segments``. JSON-serialisable.
     """
-    metrics = {"bleu": BLEU(tokenize=tokenize, force=True), "chrf": CHRF()}
+    texts = hypotheses, references
+    parted = tuple(_words(each, tokenize) for each in texts)
+    metrics = {
+        "bleu": (BLEU(tokenize=tokenize, force=True), texts),
+        "ter": (_edit_rate(tokenize), parted),
+        "chrf": (CHRF(), texts),
+    }
     found: dict[str, object] = {"n_segments": len(hypotheses)}
-    for name, metric in metrics.items():
-        found[name] = metric.corpus_score(hypotheses, [references]).score
+    for name, (metric, (made, expected)) in metrics.items():
+        found[name] = metric.corpus_score(made, [expected]).score
         found[f"{name}_signature"] = str(metric.get_signature())
-    edits, parted = (
-        _edit_rate(tokenize),
-        [_words(hypotheses, tokenize), _words(references, tokenize)],
-    )
-    found["ter"] = edits.corpus_score(parted[0], parted[1:]).score
-    by = "|split:char" if tokenize == "char" else ""
-    found["ter_signature"] = f"{edits.get_signature()}{by}"
+    if tokenize == "char":
+        found["ter_signature"] += "|split:char"
     counted = {
         "bleu": (bleu, bleu_statistics(hypotheses, references, tokenize)),
         "ter": (ter, ter_statistics(hypotheses, references, tokenize)),
