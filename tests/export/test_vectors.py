@@ -272,7 +272,8 @@ def test_what_was_made_of_vectors_is_not_replaced(embed, colours, tmp_path, made
         pq.write_table(found.append_column("label", label).drop_columns(["vector"]), output)
     else:
         content = bytearray(output.read_bytes())
-        content[-48:-8] = bytes(40)
+        begin = len(content) - 8 - int.from_bytes(content[-8:-4], "little")  # of the footer
+        content[begin : begin + 40] = bytes(40)
         output.write_bytes(content)
     before = output.read_bytes()
     result = embed(table)[0]

@@ -182,7 +182,7 @@ def test_comparison_shows_recipes_that_ran_and_what_their_tables_quote(ours, pub
     assert table.rows == [
         ["two", "de", "ours", "10.5", *none[:2], "9.0", *none, "–", "212.0", "35.3"],
         ["two", "de", f"{place}, 3", "12.5", *none[:2], "7.0", *none, "–", "210.5", "35.1"],
-        ["two", "de", "difference", "-2.0", *none[:2], "+2.0", *none, "–", "+1.5", "+0.2"],
+        ["two", "de", "difference", "−2.0", *none[:2], "+2.0", *none, "–", "+1.5", "+0.2"],
         ["Old, as published", "de", f"Kiros et al. 2014, by {place}", *none, "–", "–",
          "45.0", "–", "–", "–", "–"],
     ]  # fmt: skip
