@@ -116,8 +116,8 @@ def _language(caption: pd.Series) -> pd.Series:
 def _corpus(reader: str, **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
         """Link a corpus in its publishers' layout, and its photos."""
-        there = [*PUBLISHED[reader], *added_languages(source.captions)]
-        chosen = {"languages": [*(source.languages or there)], **options}
+        asked = source.languages or [*PUBLISHED[reader], *added_languages(source.captions)]
+        chosen = {"languages": [*dict.fromkeys(asked)], **options}
         corpus = read_corpus(reader, source.captions, source.name, **chosen)
         found = [
             *_gaps(corpus.captions, _OF_CORPUS),

@@ -24,10 +24,7 @@ _COLUMNS = tuple(column for column in COLUMNS if column != "split")
 
 def added_languages(raw: Path) -> list[str]:
     """Return the languages of what a user has added, as they first come; none without the file."""
-    path = raw / ADDED
-    return (
-        [*dict.fromkeys(complete_table(path, [], _COLUMNS)["language"])] if path.is_file() else []
-    )
+    return [*dict.fromkeys(_table(raw, [])["language"])]
 
 
 def read_added(raw: Path, languages: Sequence[str], published: Sequence[str]) -> pd.DataFrame:

@@ -59,9 +59,9 @@ def _sources(table: pd.DataFrame, key: pd.Series, dataset: str) -> pd.Series:
 
 def _from_originals(rows: pd.DataFrame, others: pd.Series) -> pd.DataFrame:
     """Let a translation of a translation name what that one was made of, as far back as it goes."""
-    origin = rows["source_caption_id"]
+    origin, of_others = rows["source_caption_id"], others.to_dict()
     for _ in range(len(rows).bit_length()):  # each doubles the steps: circles end, too
-        further = origin.map(others.to_dict() | dict(zip(rows["caption_id"], origin, strict=True)))
+        further = origin.map(of_others | dict(zip(rows["caption_id"], origin, strict=True)))
         if further.isna().all():
             break
         origin = further.fillna(origin)

@@ -4,7 +4,6 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -153,11 +152,14 @@ def embed_given(embedder: Embedder, given: Path, output: Path) -> int:
 
 def _check_output(output: Path) -> None:
     """Raise :class:`ContractError` where something lies that this module did not write."""
-    ours = False
-    with suppress(pa.ArrowException, UnicodeDecodeError, OSError):  # damaged, or no Parquet
-        found = pq.read_schema(output) if output.is_file() else pa.schema([])
-        # Arrow keeps the mark in a table that somebody made from ours, too.
-        ours = (found.metadata or {}).get(_MARK) == _columns(found)
+    found = pa.schema([])
+    try:
+        found = pq.read_schema(output) if output.is_file() else found
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if getattr(error, "errno", None):  # of the operating system; a damaged footer has none
+            raise
+    # Arrow keeps the mark in a table that somebody made from ours, too.
+    ours = (found.metadata or {}).get(_MARK) == _columns(found)
     if output.exists() and not ours:
         raise ContractError(
             f"{output}: expected a new file, or one of polyview embed, which is replaced; found "

@@ -25,7 +25,9 @@ from raw_corpora import write_flickr8k
 from study import ROOT
 
 from pipeline_lib.checks.study import Findings
+from pipeline_lib.cli import layouts
 from pipeline_lib.cli.main import main
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import read_corpus
 from pipeline_lib.corpora.selection import select
@@ -319,6 +321,21 @@ def test_a_corpus_in_its_own_layout_is_linked(root, second):
     assert set(captions(root, settings, "photos")["language"]) == {"en", second}
     home = root / "studies/photos"
     assert (home / settings.extractors["photos_lite0"].images / "31.jpg").is_file()
+
+
+def test_without_a_choice_each_language_is_taken_once_published_or_added(root, monkeypatch):
+    raw = write_flickr8k(root.parent / "raw")
+    lines = ["image\tlanguage\tposition\ttext", "11.jpg\ten\t5\tMore.", "11.jpg\tes\t0\tUn."]
+    (raw / "added_captions.tsv").write_text("".join(f"{line}\n" for line in lines))
+    asked = []
+
+    def read(*_, languages, **__):
+        asked.extend(languages)
+        raise ContractError("read")
+
+    monkeypatch.setattr(layouts, "read_corpus", read)
+    assert_refused(root, new(raw, "--from", "flickr8k"), "read")
+    assert asked == ["en", "zh", "ja", "de", "fr", "cs", "es"]
 
 
 def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):

@@ -1,7 +1,7 @@
 """What a recipe is, what it names, and the recipe that it continues."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from pydantic import ValidationError
@@ -19,10 +19,16 @@ from pipeline_lib.settings.study import Settings
 VOCABULARY_KEYS = ("vocabulary", "min_count", "markers", "oov", "max_tokens")
 """Settings of a recipe that its vocabulary keeps."""
 
-INPUT_KEYS = (
-    "dataset", "pairs", "features", "more_features", "initial", "word_vectors", "lexicon"
-)  # fmt: skip
-"""Settings of a recipe that dvc.yaml reads, too: what it depends on."""
+INPUTS: dict[str, Callable[[Settings], Iterable[str]]] = {
+    "dataset": lambda settings: settings.caption_tables,
+    "pairs": lambda settings: [*settings.pairs, *settings.pseudopairs],
+    "features": lambda settings: settings.extractors,
+    "more_features": lambda settings: [NONE, *settings.extractors],
+    "initial": lambda settings: [NONE, *settings.recipes],
+    "word_vectors": lambda settings: [RANDOM, *settings.word_vectors],
+    "lexicon": lambda settings: [NONE, *settings.lexicons],
+}
+"""Settings of a recipe that dvc.yaml reads, too, and what each may name."""
 
 LAYER_KEYS = (
     "text_encoder", "image_head", "word_dim", "embed_dim", "universal_dim", "orthogonal_map",
@@ -52,16 +58,8 @@ def recipe_references(settings: Settings) -> Iterator[str]:
 
 def _name_problems(settings: Settings, name: str) -> Iterator[str]:
     where, recipe = f"recipes.{name}", settings.recipe(name)
-    for key, known in {
-        "dataset": settings.caption_tables,
-        "pairs": [*settings.pairs, *settings.pseudopairs],
-        "features": settings.extractors,
-        "more_features": [NONE, *settings.extractors],
-        "initial": [NONE, *settings.recipes],
-        "word_vectors": [RANDOM, *settings.word_vectors],
-        "lexicon": [NONE, *settings.lexicons],
-    }.items():
-        yield from unknown(f"{where}.{key}", [getattr(recipe, key)], known)
+    for key, known in INPUTS.items():
+        yield from unknown(f"{where}.{key}", [getattr(recipe, key)], known(settings))
     yield from unknown(f"{where}.languages", recipe.languages, settings.pools)
     yield from (f"{where}.{problem}" for problem in contradictions(recipe))
     yield from _word_problems(settings, where, recipe)
@@ -88,7 +86,7 @@ def form_problems(settings: Settings, name: str) -> Iterator[str]:
         return
     try:
         form, values = settings.merged(row)
-        for key in INPUT_KEYS:
+        for key in INPUTS:
             if key in values and key not in row:
                 yield f"{where}.{key}: missing; dvc.yaml reads it there. Move it from departures"
         form.model_validate(values)
