@@ -4,13 +4,14 @@ import contextlib
 import os
 import random
 import sys
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import pytest
 import torch
 
 from pipeline_lib.contract.problems import warn
+from pipeline_lib.images import runtimes
 
 # Models in tests are too small for two threads: waiting for each other costs more than it gains.
 torch.set_num_threads(1)
@@ -60,6 +61,20 @@ def real_data() -> Path:
     if not (folder / "README.md").is_file():
         pytest.skip(f"no third-party data at {folder}: set POLYVIEW_REAL_DATA to their folder")
     return folder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _networks_stay_loaded() -> Iterator[None]:
+    """A network is shared while it is in use; here it stays, as each takes seconds to load."""
+    build, kept = runtimes.build_runtime, []
+
+    def built(*arguments: object) -> runtimes.Runtime:
+        kept.append(build(*arguments))
+        return kept[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtimes, "build_runtime", built)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -5,10 +5,13 @@ in OpenVINO, which needs no compiler on the user's machine and measures faster t
 eager or compiled; on CUDA devices they run in torch, bfloat16 in its automatic mixed precision.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from types import ModuleType
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -29,7 +32,7 @@ class Runtime:
 
     Attributes:
         encode: ``uint8 [rows, side, side, 3]`` to ``float32 [rows, dim]``, always with the number
-            of rows that the runtime was built for.
+            of rows that the runtime was built for. Threads may share it.
         device: Where it runs: ``cpu`` or ``cuda``.
         precision: What it computes in. ``f32`` where ``bf16`` was asked of a CPU that lacks it.
     """
@@ -39,8 +42,12 @@ class Runtime:
     precision: str
 
 
+_LOADED: WeakValueDictionary[tuple[object, ...], Runtime] = WeakValueDictionary()
+"""Networks that are in use, each by all that makes it what it is: to convert one takes seconds."""
+
+
 def load_runtime(settings: ExtractorSettings, weights: WeightsFile) -> Runtime:
-    """Load an extractor's network, for full batches of its settings.
+    """Load an extractor's network, for full batches of its settings; one in use is shared.
 
     Raises:
         ContractError: The file's parameters are not those of the network.
@@ -48,7 +55,14 @@ def load_runtime(settings: ExtractorSettings, weights: WeightsFile) -> Runtime:
     transform = TRANSFORMS[settings.transform]
     side = transform.side(settings.resize, settings.crop)
     rows = settings.batch_size * transform.crops
-    return build_runtime(load_network(settings, weights), settings.precision, rows, side)
+    kind = settings.precision, best_device(settings.precision).type
+    network = settings.backbone, weights.sha256, settings.layers, settings.crop
+    key = (*network, side, rows, *kind, os.getpid())  # a fork has none of OpenVINO's threads
+    runtime = _LOADED.get(key)
+    if runtime is None:
+        runtime = build_runtime(load_network(settings, weights), settings.precision, rows, side)
+        _LOADED[key] = runtime
+    return runtime
 
 
 def build_runtime(encoder: ImageEncoder, precision: str, rows: int, side: int) -> Runtime:
@@ -107,9 +121,11 @@ def _openvino_encode(encoder: ImageEncoder, rows: int, side: int, precision: str
     example = torch.zeros(rows, side, side, 3, dtype=torch.uint8)
     model = openvino.convert_model(torch.export.export(encoder, (example,)))
     request = core.compile_model(model, "CPU", options).create_infer_request()
+    alone = Lock()
 
     def encode(pixels: np.ndarray) -> np.ndarray:
-        return request.infer([pixels])[0].copy()  # OpenVINO reuses the buffer
+        with alone:  # a request computes one batch at a time, on all cores
+            return request.infer([pixels])[0].copy()  # OpenVINO reuses the buffer
 
     return encode
 

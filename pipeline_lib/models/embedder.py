@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from html import unescape
 from pathlib import Path
@@ -181,17 +181,9 @@ class Embedder:
             ContractError: If the model's features were given: it has no network to make some.
         """
         self.check_sees_photos()
-        size = self._extractor.batch_size
-        whole = len(photos) // size * size
-        if whole:
-            yield from self._vectors(self._batches.encode_each(photos[:whole]))
-        if whole < len(photos):
-            yield from self._vectors(self._single.encode_each(photos[whole:]))
-
-    def _vectors(
-        self, features: Iterable[np.ndarray | ImageError]
-    ) -> Iterator[np.ndarray | ImageError]:
-        for each in features:
+        few = len(photos) < self._extractor.batch_size
+        encoder = self._single if few else self._batches
+        for each in encoder.encode_each(photos):
             if isinstance(each, ImageError):
                 yield each
             else:

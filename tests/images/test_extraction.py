@@ -87,6 +87,7 @@ def encoded(monkeypatch) -> list[int]:
         return runtimes.Runtime(encode, "cpu", precision)
 
     monkeypatch.setattr(runtimes, "build_runtime", build_runtime)
+    monkeypatch.setattr(runtimes, "_LOADED", {})
     return rows
 
 

@@ -4,11 +4,14 @@ import errno
 import struct
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pandas as pd
 import pytest
+import tiny
 import torch
 import torchvision
 from efficientnet_lite_pytorch import EfficientNet
@@ -27,7 +30,13 @@ from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.batches import load_batch
 from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
 from pipeline_lib.images.networks import ImageEncoder, load_encoder
-from pipeline_lib.images.runtimes import RUNTIMES, Runtime, build_runtime, import_openvino
+from pipeline_lib.images.runtimes import (
+    RUNTIMES,
+    Runtime,
+    build_runtime,
+    import_openvino,
+    load_runtime,
+)
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import find_weights, read_state_dict
 from pipeline_lib.running.publishing import file_sha256
@@ -436,6 +445,22 @@ def test_two_passes_are_identical_even_from_training_mode(precision):
     again = build_runtime(encoder.train(), precision, 4, 64)
     assert np.array_equal(first, again.encode(pixels))
     assert np.array_equal(first, again.encode(pixels))
+
+
+def test_a_network_in_use_is_shared_by_all_that_ask_for_it_and_by_threads(monkeypatch):
+    monkeypatch.setattr(runtimes, "build_runtime", build_runtime)  # not what tests keep loaded
+    settings = tiny.extractor(crop=36)  # as no other test has it
+    weights = find_weights(settings.backbone, settings.weights)
+    first = load_runtime(settings, weights)
+    assert load_runtime(tiny.extractor(crop=36), weights) is first
+    side, rows = settings.crop, settings.batch_size
+    pixels = [np.stack([smooth_image(side, side, seed)] * rows) for seed in range(8)]
+    alone = [first.encode(each) for each in pixels]
+    with ThreadPoolExecutor(4) as threads:
+        np.testing.assert_array_equal([*threads.map(first.encode, pixels)], alone)
+    gone = ref(first)
+    del first
+    assert gone() is None  # nothing else holds it
 
 
 # Weights

@@ -10,6 +10,7 @@ from PIL import Image
 from tiny_photos import encoded
 
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.images.encoding import PhotoEncoder
 from pipeline_lib.models.embedder import Embedder, weights_of
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.images import GivenFeatures
@@ -54,6 +55,23 @@ def test_photos_are_embedded_as_extraction_does(folder, photos):
     sentences = embedder.embed_sentences(["en1 in"], language="en")
     scores = embedder.scores(vectors, sentences)
     np.testing.assert_allclose(scores, vectors @ sentences.T, rtol=1e-5)
+
+
+def test_one_network_is_loaded_for_photos_of_a_call(folder, photos, monkeypatch):
+    encoders = []
+
+    def encoder(settings):
+        encoders.append(PhotoEncoder(settings))
+        return encoders[-1]
+
+    monkeypatch.setattr("pipeline_lib.models.embedder.PhotoEncoder", encoder)
+    embedder = Embedder.load(folder)
+    three = [photos[0], photos[1], photos[0]]
+    first, second, again = embedder.embed_images(three)  # a batch is two
+    assert [each.settings.batch_size for each in encoders] == [2]
+    np.testing.assert_array_equal(first, again)
+    np.testing.assert_allclose(embedder.embed_images(photos[1:2])[0], second, atol=1e-5)
+    assert [each.settings.batch_size for each in encoders] == [2, 1]
 
 
 def test_bad_input_is_named(folder, photos, tmp_path):
