@@ -79,6 +79,31 @@ def write_flickr8k(raw: Path) -> Path:
     return raw
 
 
+def write_flickr8k_clone(raw: Path) -> Path:
+    """Write what :func:`write_flickr8k` does as Flickr8k-CN's repository has it; Japanese apart.
+
+    Photo 13 is in no split, 24 (a test photo) not in Multi30k, and one is not in Flickr8k at all.
+    """
+    write_flickr8k(raw)
+    data = raw / "flickr8kcn" / "data"
+    (raw / "flickr8k" / "images.csv").unlink()
+    for split, photos in {"train": ("11",), "val": ("31",), "test": ("21", "24")}.items():
+        write_lines(data / f"flickr8k{split}.txt", [f"{photo}_{photo}ab" for photo in photos])
+    for name, file, kind, more in (
+        ("en.human", "flickr8kenc.caption.txt", "enc", ("13", "24")),
+        ("zh.human", "flickr8kzhc.caption.txt", "zhc", ("24",)),
+        ("zh.human_translation", "flickr8kzhmtest.captions.txt", "zhm", ("24",)),
+    ):
+        table = raw / "flickr8k" / "captions" / f"{name}.tsv"
+        rows = [line.split("\t") for line in table.read_text().splitlines()[1:]]
+        rows += [(photo, number, f"{name} {photo}") for photo in more for number in range(5)]
+        lines = [f"{photo}_{photo}ab.jpg#{kind}#{number} {text}" for photo, number, text in rows]
+        lines.append("2258277193_586949ec62.jpg.1#enc#0 people waiting for the subway")
+        write_lines(data / file, lines)
+        table.unlink()
+    return raw
+
+
 def texts(corpus: Corpus, **where: object) -> list[str]:
     rows = corpus.captions
     for column, value in where.items():

@@ -3,17 +3,20 @@
 English (Hodosh et al. 2013) and Chinese (Li et al. 2016) are five captions per photo, Chinese of
 the test photos also a human translation of each English one, Japanese a machine translation of
 each. German captions and German, French and Czech translations are Multi30k's of the same photo.
+Photos and captions lie in tables of our own layout, or in a clone of Flickr8k-CN's repository.
 
 The English text of the two data sets differs in tokenisation and spelling, so a Multi30k
 translation's source is the photo's caption with the same letters and digits; where there is none
 (125 of 7,473 photos, nearly all over the spelling of a word) the source stays unknown.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from pipeline_lib.corpora import multi30k
+from pipeline_lib.corpora import flickr8k_cn, multi30k
 from pipeline_lib.corpora.corpus import (
     Corpus,
     assemble,
@@ -49,31 +52,74 @@ photos. The two columns split the same photos differently: never mix them."""
 def read_flickr8k(raw: Path, dataset: str, *, languages: list[str], split_column: str) -> Corpus:
     """Read ``flickr8k/images.csv`` and ``flickr8k/captions``, with ``multi30k`` beside them.
 
+    Without that table, ``flickr8kcn`` is read, a clone of Flickr8k-CN's repository. Its photos are
+    those that Multi30k has, too, wherever Multi30k is needed; Japanese stays in
+    ``flickr8k/captions``.
+
     Args:
-        raw: Folder that holds ``flickr8k`` and ``multi30k``.
+        raw: Folder that holds ``flickr8k`` (or ``flickr8kcn``) and ``multi30k``.
         dataset: Name of the data set.
         languages: Some of en, zh, ja, de, fr, cs. Translations name their source if ``en`` is one.
         split_column: Entry of :data:`SPLITS`: whose split the photos follow.
 
     Returns:
-        The corpus; image paths are relative to ``flickr8k/images``.
+        The corpus; image paths are relative to the folder of the photos: ``flickr8k/images``, or
+        wherever Flickr8k's own are.
 
     Raises:
         ContractError: Lists every problem with its file and line.
     """
     problems = list(language_problems(languages, LANGUAGES))
-    folder = raw / "flickr8k"
-    photos = _photos(folder / "images.csv", split_column, problems)
-    captions = [
-        _captions(folder / "captions" / f"{name}.tsv", dataset, photos, language, kind, problems)
-        for language in languages
-        for name, kind in FILES.get(language, {}).items()
-    ]
-    if set(languages) & set(MULTI30K_LANGUAGES):
-        captions += _multi30k(raw / "multi30k", dataset, languages, photos, captions, problems)
+    cloned = flickr8k_cn.is_clone(raw)
+    from_multi30k = {*languages} & {*MULTI30K_LANGUAGES}
+    blocks, listed = [], None
+    if from_multi30k or (cloned and split_column == "multi30k_split"):
+        read = [language for language in languages if language in multi30k.LANGUAGES]
+        blocks, listed = read_splits(raw / "multi30k", dataset, read, DESCRIBED_SPLITS, problems)
+    files = [*_files(raw, languages, cloned, problems)]
+    if cloned:
+        photos = _photos_of_clone(raw, split_column, files, listed, problems)
+    else:
+        photos = _photos(raw / "flickr8k" / "images.csv", split_column, problems)
+    captions = [_captions(file, dataset, photos, problems) for file in files]
+    photos = photos.dropna(subset="split")
+    if from_multi30k and blocks:
+        captions += _multi30k(blocks, photos, captions)
     if "en" not in languages:
         captions = [rows.assign(source_caption_id=None) for rows in captions]
     return assemble(captions, photos, dataset, raw, problems)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file of captions.
+
+    Attributes:
+        path: Where it lies.
+        language: Of its captions.
+        annotation: Their kind.
+        rows: ``image_id``, ``index``, ``text`` and ``line`` of each.
+    """
+
+    path: Path
+    language: str
+    annotation: str
+    rows: pd.DataFrame
+
+
+def _files(raw: Path, languages: list[str], cloned: bool, problems: list[str]) -> Iterator[_File]:
+    columns = ("image_id", "index", "text")
+    for language in languages:
+        if cloned and language in flickr8k_cn.FILES:
+            for name, annotation in flickr8k_cn.FILES[language].items():
+                path = flickr8k_cn.caption_file(raw, name)
+                rows = flickr8k_cn.read_captions(path, problems)
+                yield _File(path, language, annotation, rows)
+        else:
+            for name, annotation in FILES.get(language, {}).items():
+                path = raw / "flickr8k" / "captions" / f"{name}.tsv"
+                rows = read_table(path, columns, "\t", problems)
+                yield _File(path, language, annotation, rows)
 
 
 def _photos(path: Path, split_column: str, problems: list[str]) -> pd.DataFrame:
@@ -94,29 +140,48 @@ def _photos(path: Path, split_column: str, problems: list[str]) -> pd.DataFrame:
     return photos.fillna({"split": ""}).drop_duplicates("key")
 
 
-def _captions(
-    path: Path,
-    dataset: str,
-    photos: pd.DataFrame,
-    language: str,
-    annotation: str,
+def _photos_of_clone(
+    raw: Path,
+    split_column: str,
+    files: list[_File],
+    listed: pd.DataFrame | None,
     problems: list[str],
 ) -> pd.DataFrame:
-    table = read_table(path, ("image_id", "index", "text"), "\t", problems)
-    table["text"] = clean_column(table, path, problems)
-    _note_bad_indices(table, path, problems)
+    """Return the photos of the clone; those that are not in ``listed``, if given, have no split."""
+    captioned = [file.rows for file in files if file.language in flickr8k_cn.FILES]
+    table = flickr8k_cn.read_photos(raw, captioned, problems)
+    photos = pd.DataFrame(
+        {
+            "image_id": "flickr:" + table["image_id"],
+            "key": table["image_id"],
+            "split": table["split"],
+            "path": table["file"] + ".jpg",
+        }
+    )
+    if listed is not None:
+        splits = photos["image_id"].map(listed.set_index("image_id")["split"])
+        own = photos["split"].where(splits.notna())
+        photos["split"] = splits if split_column == "multi30k_split" else own
+    return photos
+
+
+def _captions(file: _File, dataset: str, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
+    table = file.rows.assign(text=clean_column(file.rows, file.path, problems))
+    kept = photos.dropna(subset="split")
     unknown = ~table["image_id"].isin(photos["key"]) & bool(len(photos))
-    note_rows(problems, path, table[unknown], "image_id", "a photo of images.csv")
-    rows = table.rename(columns={"image_id": "key"}).merge(photos, on="key")
+    note_rows(problems, file.path, table[unknown], "image_id", "a photo of Flickr8k")
+    left_out = table["image_id"].isin(photos["key"]) & ~table["image_id"].isin(kept["key"])
+    _note_bad_indices(table[~left_out], file.path, problems)
+    rows = table.rename(columns={"image_id": "key"}).merge(kept, on="key")
     source = caption_ids(dataset, rows["key"], "en", "caption", rows["index"])
     return caption_rows(
         rows,
         dataset,
-        language=language,
-        annotation=annotation,
+        language=file.language,
+        annotation=file.annotation,
         position=rows["index"],
         text=rows["text"],
-        source=None if annotation == "caption" else source,
+        source=None if file.annotation == "caption" else source,
     )
 
 
@@ -134,18 +199,9 @@ def _note_bad_indices(table: pd.DataFrame, path: Path, problems: list[str]) -> N
 
 
 def _multi30k(
-    raw: Path,
-    dataset: str,
-    languages: list[str],
-    photos: pd.DataFrame,
-    own: list[pd.DataFrame],
-    problems: list[str],
+    blocks: list[pd.DataFrame], photos: pd.DataFrame, own: list[pd.DataFrame]
 ) -> list[pd.DataFrame]:
     """Return Multi30k's captions of the photos; ``own`` are those of Flickr8k, for the sources."""
-    read = [language for language in languages if language in multi30k.LANGUAGES]
-    blocks, _ = read_splits(raw, dataset, read, DESCRIBED_SPLITS, problems)
-    if not blocks:
-        return []
     rows = pd.concat(blocks).drop_duplicates("caption_id")  # of repeated images, which are noted
     rows = rows[rows["image_id"].isin(photos["image_id"])]
     split = rows["image_id"].map(photos.set_index("image_id")["split"])

@@ -62,9 +62,9 @@ class Flickr8kDataset(Strict):
     """Flickr8k's photos with captions of six languages.
 
     Attributes:
-        raw: Folder that holds ``flickr8k/`` and ``multi30k/``.
+        raw: Folder that holds ``flickr8k/`` (or ``flickr8kcn/``) and ``multi30k/``.
         languages: Languages to read.
-        split_column: Of ``images.csv``: whose split of the photos.
+        split_column: Whose split of the photos: a column of ``images.csv``.
     """
 
     reader: Literal["flickr8k"]

@@ -21,7 +21,7 @@ from dvc.utils.serialize import modify_yaml
 from given import give
 from own_study import NAMES, SPLITS
 from PIL import Image
-from raw_corpora import write_flickr8k
+from raw_corpora import write_flickr8k, write_flickr8k_clone
 from study import ROOT
 
 from pipeline_lib.checks.study import Findings
@@ -321,6 +321,23 @@ def test_a_corpus_in_its_own_layout_is_linked(root, second):
     assert set(captions(root, settings, "photos")["language"]) == {"en", second}
     home = root / "studies/photos"
     assert (home / settings.extractors["photos_lite0"].images / "31.jpg").is_file()
+
+
+def test_flickr8k_is_read_as_its_publishers_have_it(root):
+    raw = write_flickr8k_clone(root.parent / "raw")
+    photos, data = root.parent / "Flicker8k_Dataset", raw / "flickr8kcn/data"
+    photos.mkdir()
+    with open(data / "flickr8kval.txt", "a") as file:
+        file.write("35_35ab\n")
+    with open(data / "flickr8kenc.caption.txt", "a") as file:
+        file.writelines(f"35_35ab.jpg#enc#{number} en.human 35\n" for number in range(5))
+    for number in (11, 13, 21, 24, 31, 35):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(photos / f"{number}_{number}ab.jpg")
+    result = new(raw, "--from", "flickr8k", "--language", "en", images=photos, name="photos")
+    settings = made(root, result, "photos")
+    assert len(captions(root, settings, "photos")) == 30
+    images = root / "studies/photos" / settings.extractors["photos_lite0"].images
+    assert (images / "24_24ab.jpg").is_file()
 
 
 def test_without_a_choice_each_language_is_taken_once_published_or_added(root, monkeypatch):
