@@ -353,6 +353,10 @@ def test_without_a_choice_each_language_is_taken_once_published_or_added(root, m
     monkeypatch.setattr(layouts, "read_corpus", read)
     assert_refused(root, new(raw, "--from", "flickr8k"), "read")
     assert asked == ["en", "zh", "ja", "de", "fr", "cs", "es"]
+    asked.clear()
+    (raw / "flickr8k/captions/ja.machine_translation.tsv").unlink()  # nobody distributes it
+    assert_refused(root, new(raw, "--from", "flickr8k"), "read")
+    assert asked == ["en", "zh", "de", "fr", "cs", "es"]
 
 
 def test_a_corpus_that_lacks_a_split_is_to_be_completed(root):
