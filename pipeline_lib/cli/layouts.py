@@ -14,7 +14,7 @@ from pipeline_lib.corpora.added import added_languages
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import Corpus, language_problems, split_hint
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
-from pipeline_lib.corpora.readers import PUBLISHED, read_corpus
+from pipeline_lib.corpora.readers import languages_there, read_corpus
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
 from pipeline_lib.images.decoding import ImageError, decode
 from pipeline_lib.images.given import given_problems, number_problems
@@ -116,7 +116,7 @@ def _language(caption: pd.Series) -> pd.Series:
 def _corpus(reader: str, **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
         """Link a corpus in its publishers' layout, and its photos."""
-        there = [*_published(reader, source.captions), *added_languages(source.captions)]
+        there = [*languages_there(reader, source.captions), *added_languages(source.captions)]
         asked = source.languages or there
         chosen = {"languages": [*dict.fromkeys(asked)], **options}
         corpus = read_corpus(reader, source.captions, source.name, **chosen)
@@ -132,17 +132,6 @@ def _corpus(reader: str, **options: object) -> Door:
         return Found({"reader": reader, "raw": f"data/raw/{source.name}/corpus", **chosen}, corpus)
 
     return door
-
-
-_JAPANESE = Path("flickr8k/captions/ja.machine_translation.tsv")
-"""Nobody distributes it: whoever has none takes the other languages."""
-
-
-def _published(reader: str, raw: Path) -> list[str]:
-    """Return the languages that a reader has, without one that users must make themselves."""
-    files = (_JAPANESE, _JAPANESE.with_name(f"{_JAPANESE.name}.gz"))
-    without = reader == "flickr8k" and not any((raw / file).is_file() for file in files)
-    return [language for language in PUBLISHED[reader] if not (without and language == "ja")]
 
 
 DOORS: dict[str, Door] = {

@@ -49,6 +49,13 @@ SPLITS = {
 photos. The two columns split the same photos differently: never mix them."""
 
 
+def languages_there(raw: Path) -> list[str]:
+    """Return :data:`LANGUAGES`, without Japanese where there is none: nobody distributes it."""
+    ours = [raw / "flickr8k" / "captions" / f"{name}.tsv" for name in FILES["ja"]]
+    without = [] if all(map(flickr8k_cn.is_there, ours)) else ["ja"]
+    return [language for language in LANGUAGES if language not in without]
+
+
 def read_flickr8k(raw: Path, dataset: str, *, languages: list[str], split_column: str) -> Corpus:
     """Read ``flickr8k/images.csv`` and ``flickr8k/captions``, with ``multi30k`` beside them.
 
@@ -78,10 +85,11 @@ def read_flickr8k(raw: Path, dataset: str, *, languages: list[str], split_column
         blocks, listed = read_splits(raw / "multi30k", dataset, read, DESCRIBED_SPLITS, problems)
     files = [*_files(raw, languages, cloned, problems)]
     if cloned:
-        photos = _photos_of_clone(raw, split_column, files, listed, problems)
+        photos, place = _photos_of_clone(raw, split_column, files, listed, problems), "Flickr8k-CN"
     else:
         photos = _photos(raw / "flickr8k" / "images.csv", split_column, problems)
-    captions = [_captions(file, dataset, photos, problems) for file in files]
+        place = "images.csv"
+    captions = [_captions(file, dataset, photos, place, problems) for file in files]
     photos = photos.dropna(subset="split")
     if from_multi30k and blocks:
         captions += _multi30k(blocks, photos, captions)
@@ -165,14 +173,16 @@ def _photos_of_clone(
     return photos
 
 
-def _captions(file: _File, dataset: str, photos: pd.DataFrame, problems: list[str]) -> pd.DataFrame:
+def _captions(
+    file: _File, dataset: str, photos: pd.DataFrame, photos_of: str, problems: list[str]
+) -> pd.DataFrame:
     table = file.rows.assign(text=clean_column(file.rows, file.path, problems))
-    kept = photos.dropna(subset="split")
+    left_out = photos["split"].isna()
     unknown = ~table["image_id"].isin(photos["key"]) & bool(len(photos))
-    note_rows(problems, file.path, table[unknown], "image_id", "a photo of Flickr8k")
-    left_out = table["image_id"].isin(photos["key"]) & ~table["image_id"].isin(kept["key"])
-    _note_bad_indices(table[~left_out], file.path, problems)
-    rows = table.rename(columns={"image_id": "key"}).merge(kept, on="key")
+    note_rows(problems, file.path, table[unknown], "image_id", f"a photo of {photos_of}")
+    table = table[~table["image_id"].isin(photos.loc[left_out, "key"])]
+    _note_bad_indices(table, file.path, problems)
+    rows = table.rename(columns={"image_id": "key"}).merge(photos, on="key")
     source = caption_ids(dataset, rows["key"], "en", "caption", rows["index"])
     return caption_rows(
         rows,

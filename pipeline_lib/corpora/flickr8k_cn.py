@@ -27,10 +27,14 @@ _NO_PHOTO = "2258277193_586949ec62.jpg.1#"
 """Begins the captions of a photo that Flickr8k does not hold."""
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is a file, plain or gzipped, as ``read_lines`` looks for it."""
+    return path.is_file() or path.with_name(f"{path.name}.gz").is_file()
+
+
 def is_clone(raw: Path) -> bool:
     """Return whether a folder of raw data has the clone, and no table of photos in our layout."""
-    tables = (raw / "flickr8k" / name for name in ("images.csv", "images.csv.gz"))
-    return (raw / FOLDER).is_dir() and not any(table.is_file() for table in tables)
+    return (raw / FOLDER).is_dir() and not is_there(raw / "flickr8k" / "images.csv")
 
 
 def caption_file(raw: Path, name: str) -> Path:

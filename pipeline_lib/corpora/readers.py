@@ -33,6 +33,11 @@ PUBLISHED = {
 """Languages of the readers whose photos a user can add captions to."""
 
 
+def languages_there(reader: str, raw: Path) -> list[str]:
+    """Return the languages of a published data set that its folder can be read in."""
+    return flickr8k.languages_there(raw) if reader == "flickr8k" else [*PUBLISHED[reader]]
+
+
 def read_corpus(reader: str, raw: Path, dataset: str, **options: object) -> Corpus:
     """Call a reader, and add to a published data set what the user has written for its photos.
 

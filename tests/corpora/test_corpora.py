@@ -586,7 +586,7 @@ def test_flickr8k_lists_every_problem_with_its_file_and_line(tmp_path):
         failure("flickr8k", raw, languages=["en", "zh", "ja", "fr"], **BY_ITS_COLUMN),
         "images.csv:6: expected one of 'train', 'val', 'test', '', found 'dev'",
         "images.csv:7: expected each photo once, found '11'",
-        "en.human.tsv:17: expected a photo of Flickr8k, found '99'",
+        "en.human.tsv:17: expected a photo of images.csv, found '99'",
         "en.human.tsv:17: expected 5 captions of the photo, found 1",
         "en.human.tsv:18: expected a number from 0 to 4, found '5'",
         "en.human.tsv:19: expected each number once per photo, found '0'",

@@ -105,7 +105,7 @@ def test_an_unknown_photo_of_the_japanese_table_is_named(tmp_path):
         file.write("99\t0\tUnknown.\n")
     with pytest.raises(ContractError) as caught:
         read(raw, ["en", "ja", "fr"])
-    assert "tsv:22: expected a photo of Flickr8k, found '99'" in str(caught.value)
+    assert "tsv:22: expected a photo of Flickr8k-CN, found '99'" in str(caught.value)
     assert "'24'" not in str(caught.value)
 
 
