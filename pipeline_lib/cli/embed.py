@@ -46,5 +46,8 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
     elif features:
         count = embed_given(embedder, source, output)
     else:
-        count = embed_table(embedder, source, language, output)
+        count, longer = embed_table(embedder, source, language, output)
+        if longer:
+            most = f"the model reads the first {embedder.max_tokens} words of each (max_tokens)"
+            click.echo(f"{source}: {longer:,} sentences are longer: {most}", err=True)
     click.echo(f"{output}: {count:,} vectors")

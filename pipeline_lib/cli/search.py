@@ -147,7 +147,8 @@ def _described(term: "Term", languages: Sequence[str]) -> str:
         return f"photo {printable(term.text)}"
     unknown = f"; unknown words: {', '.join(term.unknown)}" if term.unknown else ""
     guess = f", a guess: the model has {', '.join(languages)}" if term.guessed else ""
-    return f"{term.text!r} read as {term.language}{guess}{unknown}"
+    unread = f"; too long: its last {term.unread} words are not read" if term.unread else ""
+    return f"{term.text!r} read as {term.language}{guess}{unknown}{unread}"
 
 
 def _print_json(index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hit"]) -> None:
@@ -159,6 +160,7 @@ def _print_json(index: "PhotoIndex", terms: Sequence["Term"], hits: Sequence["Hi
                 "language": term.language or None,
                 "guessed": term.guessed,
                 "unknown_words": term.unknown,
+                "unread_words": term.unread,
             }
             for term in terms
         ],

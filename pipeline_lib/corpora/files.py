@@ -27,14 +27,20 @@ _LARGEST = 2**28
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+def is_there(path: Path) -> bool:
+    """Return whether there is a file, plain or gzipped, as :func:`read_lines` looks for it."""
+    return path.is_file() or _zipped(path).is_file()
+
+
 def read_lines(path: Path, problems: list[str]) -> list[str]:
     """Return the lines of a UTF-8 text file, plain or gzipped under the name ``<path>.gz``.
 
     Lines end at newlines only: ``str.splitlines`` would also cut at form feeds and at U+2028,
-    which occur inside captions, and shift every later line.
+    which occur inside captions, and shift every later line. Of a text without any newline, they
+    end at carriage returns, as old programs write it.
     """
     content = _content(path, problems)
-    lines = content.removeprefix(_BYTE_ORDER_MARK).split(b"\n")
+    lines = content.removeprefix(_BYTE_ORDER_MARK).split(b"\n" if b"\n" in content else b"\r")
     if not lines[-1]:
         lines.pop()
     try:
@@ -210,7 +216,7 @@ def note_rows(
 
 
 def _content(path: Path, problems: list[str]) -> bytes:
-    zipped = path.parent / f"{path.name}.gz"  # a folder such as . has no other name
+    zipped = _zipped(path)
     try:
         if path.is_file():
             content = path.read_bytes()
@@ -229,6 +235,10 @@ def _content(path: Path, problems: list[str]) -> bytes:
     if not content:
         problems.append(f"{path}: expected lines of text, found an empty file")
     return content
+
+
+def _zipped(path: Path) -> Path:
+    return path.parent / f"{path.name}.gz"  # a folder such as . has no other name
 
 
 def _undecodable(lines: list[bytes]) -> Iterable[tuple[int, str]]:

@@ -24,7 +24,7 @@ from pipeline_lib.corpora.corpus import (
     caption_rows,
     language_problems,
 )
-from pipeline_lib.corpora.files import clean_column, note_rows, read_table
+from pipeline_lib.corpora.files import clean_column, is_there, note_rows, read_table
 from pipeline_lib.corpora.multi30k import DESCRIBED_SPLITS, read_splits
 from pipeline_lib.text.letters import letters
 
@@ -52,7 +52,7 @@ photos. The two columns split the same photos differently: never mix them."""
 def languages_there(raw: Path) -> list[str]:
     """Return :data:`LANGUAGES`, without Japanese where there is none: nobody distributes it."""
     ours = [raw / "flickr8k" / "captions" / f"{name}.tsv" for name in FILES["ja"]]
-    without = [] if all(map(flickr8k_cn.is_there, ours)) else ["ja"]
+    without = [] if all(map(is_there, ours)) else ["ja"]
     return [language for language in LANGUAGES if language not in without]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from pipeline_lib.corpora.columns import SPLITS
-from pipeline_lib.corpora.files import note_lines, note_rows, read_lines
+from pipeline_lib.corpora.files import is_there, note_lines, note_rows, read_lines
 
 FOLDER = "flickr8kcn"
 """Name of the clone beside Multi30k's."""
@@ -25,11 +25,6 @@ _CAPTION = rf"^{_PHOTO}\.jpg#\w+#(?P<index>\d+)\s(?P<text>.*)$"
 
 _NO_PHOTO = "2258277193_586949ec62.jpg.1#"
 """Begins the captions of a photo that Flickr8k does not hold."""
-
-
-def is_there(path: Path) -> bool:
-    """Return whether there is a file, plain or gzipped, as ``read_lines`` looks for it."""
-    return path.is_file() or path.with_name(f"{path.name}.gz").is_file()
 
 
 def is_clone(raw: Path) -> bool:

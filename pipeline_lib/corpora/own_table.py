@@ -71,8 +71,6 @@ def _header_and_rows(
 ) -> tuple[list[str], _Rows]:
     """Return the columns and the lines that are not empty; no line where columns are unusable."""
     lines = [line.rstrip("\r") for line in read_lines(path, problems)]
-    if len(lines) == 1:  # of a program that ends lines with a carriage return alone
-        lines = lines[0].split("\r")
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
     header = rows[0][1] if rows else []

@@ -51,6 +51,6 @@ def _line_problems(row: tuple[int, *tuple[str, ...]]) -> Iterator[str]:
 
 def _is_finite(text: str) -> bool:
     try:
-        return math.isfinite(float(text))
+        return "_" not in text and math.isfinite(float(text))  # Python reads 1_0 as 10
     except ValueError:
         return False

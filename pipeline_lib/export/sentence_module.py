@@ -40,7 +40,7 @@ class JointSpaceSentences(InputModule):
     @property
     def max_seq_length(self) -> int:
         """Words of a sentence that are read."""
-        return self.space.vocabulary.max_tokens
+        return self.embedder.max_tokens
 
     def get_embedding_dimension(self) -> int:
         """Return the size of the joint space."""

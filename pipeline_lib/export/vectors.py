@@ -44,8 +44,13 @@ class _Problems:
         return self.named + ([f"and {self.more:,} more"] if self.more else [])
 
 
-def embed_table(embedder: Embedder, table: Path, language: str | None, output: Path) -> int:
-    """Write the rows of a table with the column ``vector`` added; return how many there are.
+def embed_table(
+    embedder: Embedder, table: Path, language: str | None, output: Path
+) -> tuple[int, int]:
+    """Write the rows of a table with the column ``vector`` added.
+
+    Returns:
+        How many there are, and how many of them are longer than what the model reads.
 
     Args:
         embedder: The model.
@@ -62,23 +67,23 @@ def embed_table(embedder: Embedder, table: Path, language: str | None, output: P
     if language and language not in embedder.languages:
         raise ContractError(f"--language: {_other_language(embedder, language)}")
     problems = _Problems()
-    row = 0
+    row = longer = 0
     with publish(output) as temporary, tqdm(desc="sentences", unit=" sentences") as bar:
         writer = None
         try:
             for part in parts(table):
                 _check_columns(part, table, language)
-                vectors = _vectors(embedder, part, language, row, problems)
+                vectors, cut = _vectors(embedder, part, language, row, problems)
                 whole = part.append_column("vector", _column(vectors))
                 writer = writer or pq.ParquetWriter(temporary, _ours(whole.schema))
                 writer.write_table(whole)
-                row += len(part)
+                row, longer = row + len(part), longer + cut
                 bar.update(len(part))
         finally:
             if writer:
                 writer.close()
         raise_problems(table, problems.listed() if row else ["expected rows, found none"])
-    return row
+    return row, longer
 
 
 def embed_folder(embedder: Embedder, folder: Path, output: Path) -> tuple[int, dict[str, str]]:
@@ -255,12 +260,17 @@ def _is_text(form: pa.DataType) -> bool:
 
 def _vectors(
     embedder: Embedder, part: pa.Table, language: str | None, row: int, problems: _Problems
-) -> np.ndarray:
-    """Embed the sentences of a part whose first row is number ``row``; note what cannot be."""
+) -> tuple[np.ndarray, int]:
+    """Embed the sentences of a part whose first row is number ``row``; note what cannot be.
+
+    Returns:
+        Their vectors, and how many have more tokens than the model reads.
+    """
     texts = part["text"].to_pylist()
     languages = [language] * len(texts) if language else part["language"].to_pylist()
     vectors = np.zeros((len(texts), embedder.model.architecture.embed_dim), np.float32)
     rows: dict[str, list[int]] = {}
+    longer = 0
     for place, (text, own) in enumerate(zip(texts, languages, strict=True)):
         if own not in embedder.languages:
             problems.add(f"row {row + place + 1}: {_other_language(embedder, own)}")
@@ -270,11 +280,14 @@ def _vectors(
             rows.setdefault(own, []).append(place)
     for own, places in rows.items() if not problems.named else ():
         try:
-            vectors[places] = embedder.embed_sentences([texts[place] for place in places], own)
+            tokens = embedder.tokens([texts[place] for place in places], own)
         except WordlessError as error:
             for place in sorted(places[each] for each in error.places):
                 problems.add(f"row {row + place + 1}: expected words, found {texts[place]!r}")
-    return vectors
+        else:
+            vectors[places] = embedder.embed_tokens(tokens, own)
+            longer += sum(len(each) > embedder.max_tokens for each in tokens)
+    return vectors, longer
 
 
 def _other_language(embedder: Embedder, language: object) -> str:

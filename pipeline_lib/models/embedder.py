@@ -100,17 +100,35 @@ class Embedder:
                 a list of them is expected.
             WordlessError: If sentences have no word.
         """
+        return self.embed_tokens(self.tokens(sentences, language), language)
+
+    def tokens(self, sentences: Sequence[str], language: str) -> list[list[str]]:
+        """Return the tokens of raw sentences, also those that the model reads no more.
+
+        Raises:
+            ContractError: As :meth:`embed_sentences` does.
+            WordlessError: If sentences have no word.
+        """
         if isinstance(sentences, str):
             raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
         sentences = list(sentences)  # a column of pandas, too, which finds rows by other names
         raise_problems("sentences", named([*_no_text(sentences)]))
         tokenize = self._tokenizer(language)
         tokens = [tokenize(sentence) for sentence in sentences]
-        if not tokens:
-            return self._no_vectors
         if wordless := [i for i, words in enumerate(tokens) if not words]:
             raise WordlessError(sentences, wordless)
+        return tokens
+
+    def embed_tokens(self, tokens: Sequence[Sequence[str]], language: str) -> np.ndarray:
+        """Return the vectors of tokenised sentences ``float32 [sentences, embed_dim]``."""
+        if not tokens:
+            return self._no_vectors
         return self.model.embed_sentences(tokens, language).float().numpy()
+
+    @property
+    def max_tokens(self) -> int:
+        """Of a sentence, so many tokens are read: the first ones."""
+        return self.model.vocabulary.max_tokens
 
     def words(self, sentence: str, language: str) -> dict[str, bool]:
         """Return the words of a raw sentence, and whether the vocabulary has them.

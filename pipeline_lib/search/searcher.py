@@ -24,6 +24,7 @@ class Term:
         language: Of words; empty for a photo.
         unknown: Words that the training captions did not have.
         guessed: The language was detected, though half of the words or more are unknown in it.
+        unread: Tokens at its end that the model does not read: it reads so many, and no more.
     """
 
     text: str
@@ -32,6 +33,7 @@ class Term:
     language: str = ""
     unknown: list[str] = field(default_factory=list)
     guessed: bool = False
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,13 @@ class QueryEmbedder:
         if text != printable(text):
             raise ContractError(f"query: expected UTF-8, found {text!r}. Set the terminal to UTF-8")
         read_as = language or self.languages.detect(text)
-        vector = self.embedder.embed_sentences([text], read_as)[0]
+        tokens = self.embedder.tokens([text], read_as)
+        vector = self.embedder.embed_tokens(tokens, read_as)[0]
         words = self.embedder.words(text, read_as)
         unknown = [word for word, known in words.items() if not known]
         guessed = language is None and 2 * len(unknown) >= len(words)
-        return Term(text, np.float32(vector), sign, read_as, unknown, guessed)
+        unread = max(0, len(tokens[0]) - self.embedder.max_tokens)
+        return Term(text, np.float32(vector), sign, read_as, unknown, guessed, unread)
 
     def photo(self, photo: Photo, name: str) -> Term:
         """Return a term of a photo that need not be in the index.

@@ -340,6 +340,7 @@ def _term_json(term: Term) -> dict[str, object]:
         "language": term.language or None,
         "guessed": term.guessed,
         "unknown": term.unknown,
+        "unread": term.unread,
     }
 
 

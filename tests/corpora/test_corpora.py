@@ -210,6 +210,14 @@ def test_bitext_pairs_line_n_of_each_language(tmp_path):
     assert pairs["image_id"].is_unique
 
 
+def test_bitext_reads_lines_that_end_with_a_carriage_return_alone(tmp_path):
+    whole = READERS["bitext"](write_bitext(tmp_path), "set", languages=["de", "en"])
+    for path in tmp_path.rglob("*.en"):
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r"))
+    old = READERS["bitext"](tmp_path, "set", languages=["de", "en"])
+    pd.testing.assert_frame_equal(old.captions, whole.captions)
+
+
 def test_bitext_reads_no_hidden_file_as_a_split(tmp_path):
     write_bitext(tmp_path)
     (tmp_path / "._train.en").write_bytes(b"\0\5\x16\7")  # of an archive that a Mac made

@@ -159,6 +159,13 @@ def test_every_bad_line_is_listed(tmp_path):
         read_scored_pairs(path)
 
 
+def test_a_score_is_written_as_people_write_numbers(tmp_path):
+    path = tmp_path / "set.tsv"
+    path.write_text("1.5\ta\tb\n1_0\ta\tb\n")  # Python would read 10
+    with pytest.raises(ContractError, match=r"set.tsv:2: .* found '1_0'"):
+        read_scored_pairs(path)
+
+
 def lines_of(path):
     return gzip.decompress(path.read_bytes()).decode().split("\n")
 

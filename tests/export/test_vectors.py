@@ -109,6 +109,19 @@ def test_the_language_of_all_rows_is_named(embed, tmp_path):
     assert (result.exit_code, "--language" in result.output) == (2, True)
 
 
+def test_sentences_of_more_words_than_are_read_are_counted(embed, colours, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors, "_ROWS", 2)
+    most = Embedder.load(colours / "model").max_tokens
+    lengths = [most + 1, 1, most, 3 * most, most + 1]
+    rows = [("en", " ".join(["red"] * length)) for length in lengths]
+    result, output = embed(write(tmp_path / "t.tsv", rows, ("language", "text")))
+    assert result.exit_code == 0, result.output
+    assert f"3 sentences are longer: the model reads the first {most} words" in result.stderr
+    found = pq.read_table(output)["vector"].to_pylist()
+    assert found[0] == found[2] == found[3] == found[4] != found[1]
+    assert "longer" not in embed(write(tmp_path / "t.tsv"))[0].stderr
+
+
 def test_a_language_that_the_model_lacks_is_refused_before_the_table_is_read(embed, tmp_path):
     (tmp_path / "t.parquet").write_bytes(b"no table")
     result, output = embed(tmp_path / "t.parquet", "--language", "fr")
@@ -351,9 +364,9 @@ def test_a_table_is_in_memory_in_parts(embed, tmp_path, monkeypatch, name):
 
     def look(_embedder, sentences, _language):
         held.append(pa.total_allocated_bytes() - before)
-        return np.zeros((len(sentences), 16), np.float32)
+        return [["red"]] * len(sentences)
 
-    monkeypatch.setattr(Embedder, "embed_sentences", look)
+    monkeypatch.setattr(Embedder, "tokens", look)
     result, output = embed(tmp_path / name, "--language", "en")
     assert (result.exit_code, pq.read_metadata(output).num_rows) == (0, 100_000)
     assert max(held) < 60e6

@@ -63,6 +63,15 @@ def test_json_holds_all_that_is_printed(search, colours, tmp_path):
     assert "unknown words: zebra" in said
 
 
+def test_what_is_not_read_of_a_long_query_is_said(search):
+    long = " ".join(["red"] * 200)
+    unread = json.loads(search(long, "--language", "en", "--json").stdout)["terms"][0]
+    assert 0 < unread["unread_words"] < 200
+    said = search(long, "--language", "en").stderr
+    assert f"too long: its last {unread['unread_words']} words are not read" in said
+    assert "too long" not in search("red", "--language", "en").stderr
+
+
 def test_a_guess_says_which_languages_there_are(search):
     """Of Spanish, which the model lacks, it knows one word as English."""
     said = search("a perro").stderr

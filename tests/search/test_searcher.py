@@ -112,6 +112,15 @@ def test_unknown_words_are_named(searcher):
     assert searcher.words("ein Zebra", "de").unknown == ["zebra"]
 
 
+@pytest.mark.parametrize(("more", "unread"), [(0, 0), (3, 3)])
+def test_words_that_a_model_reads_no_more_are_counted(searcher, more, unread):
+    most = searcher.embedder.model.vocabulary.max_tokens
+    whole, longer = searcher.words(" ".join(["red"] * most)), "red " * most + "blue " * more
+    term = searcher.words(longer, "en")
+    assert (whole.unread, term.unread) == (0, unread)
+    np.testing.assert_array_equal(term.vector, whole.vector)
+
+
 def test_marks_that_moses_writes_with_letters_are_no_words(searcher, monkeypatch):
     tokens = ["a", "&quot;", "red", "&quot;", "&amp;", "&#91;", "zebra", "d&apos;or"]
     monkeypatch.setitem(vars(searcher.embedder), "_tokenize", {"en": lambda _: tokens})
