@@ -3,7 +3,7 @@
 A recipe that a task does not concern has a report with nothing but the ``reason``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import combinations
 
 import numpy as np
@@ -190,7 +190,7 @@ def word_translation_report(run: Evaluated) -> Report:
             for pair, words in tested.items()
         }
 
-    learnt = _learnt_share(run, {source for words in tested.values() for source, _ in words})
+    learnt = _learnt_share(run, tested)
     return {"lexicon": settings.lexicon, "learnt": learnt, "per_seed": _per_seed(run, score)}
 
 
@@ -255,20 +255,36 @@ def _comparable_pools(run: Evaluated, seed: int) -> dict[str, RankedPool]:
 
 def _has_vectors(run: Evaluated, pair: tuple[str, str], words: list[tuple[str, str]]) -> bool:
     """Return whether a pair of words has vectors on both sides, in the models of all seeds."""
-    return all(
-        len(gold_pairs(*(run.words(seed, language)[0] for language in pair), words))
-        for seed in run.embeddings
-    )
+    return all(len(_gold(run, seed, pair, words)) for seed in run.embeddings)
 
 
-def _learnt_share(run: Evaluated, tested: set[str]) -> float | None:
-    """Return which share of the tested words the recipe's lexicon held; None if not known."""
+def _gold(
+    run: Evaluated, seed: int, pair: tuple[str, str], words: list[tuple[str, str]]
+) -> np.ndarray:
+    """Return the pairs of words that have vectors, as rows of both sides ``[pairs, 2]``."""
+    return gold_pairs(*(run.words(seed, language)[0] for language in pair), words)
+
+
+def _learnt_share(
+    run: Evaluated, tested: Mapping[tuple[str, str], list[tuple[str, str]]]
+) -> float | None:
+    """Return which share of the tested words the recipe's lexicon held; None if not known.
+
+    Tested are source words of a pair that have vectors on both sides, in some seed's model.
+    """
     if not (run.recipe.aligns_words or run.recipe.fits_maps):
         return 0.0
     if run.recipe.lexicon != run.settings.word_translation.lexicon:
         return None
-    words = set(leaked(run.lexicon, run.recipe.lexicon_protocol)["source_word"])
-    return 100 * len(tested & words) / len(tested)
+    rows = leaked(run.lexicon, run.recipe.lexicon_protocol)
+    key = ["source_language", "target_language", "source_word"]
+    queries = {
+        (*pair, run.words(seed, pair[0])[0][row])
+        for seed in run.embeddings
+        for pair, words in tested.items()
+        for row in _gold(run, seed, pair, words)[:, 0]
+    }
+    return 100 * len(queries & set(rows[key].itertuples(index=False, name=None))) / len(queries)
 
 
 def _hubs(pool: RankedPool, words: np.ndarray, neighbours: int) -> Report:

@@ -78,7 +78,8 @@ def claim_table(table: pd.DataFrame) -> Table | None:
     header += ["difference", "p"]
     return Table(
         "claims",
-        f"{title}Differences are the row minus the other, {CORRECTED}",
+        f"{title}Differences are the row minus the other, {CORRECTED}. "
+        "Where other draws of the test might turn it, nothing is decided",
         header,
         [_line(row) for row in table.to_dict("records")],
         labels=8,
@@ -151,8 +152,10 @@ def _ours(asked: Asked, cells: Mapping[tuple, NamedTuple]) -> Iterator[float]:
 def _verdict(claim: Claim, found: Difference, level: float) -> tuple[str, str]:
     if found.untested:
         return "not decided", found.untested
-    if found.holm > level:
-        return "not decided", f"p {p_value(found.holm)} after correction"
+    side = found.side(level)
+    if side >= 0:
+        drawn = "" if side else f", ± {p_value(2 * found.error)}: other draws might turn it"
+        return "not decided", f"p {p_value(found.holm)} after correction{drawn}"
     as_expected = (found.difference > 0) == (claim.expected == "more")
     return ("reproduced", "") if as_expected else ("contradicted", "")
 

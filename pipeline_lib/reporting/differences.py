@@ -82,6 +82,7 @@ class Difference:
         high: Upper end.
         p: Of no difference, two-sided.
         holm: The same, corrected for all tests of the study.
+        error: Standard error of ``holm``, which rests on draws.
         untested: Why there is no test; empty where there is one.
     """
 
@@ -90,7 +91,17 @@ class Difference:
     high: float = np.nan
     p: float = np.nan
     holm: float = np.nan
+    error: float = field(default=np.nan, compare=False)
     untested: str = ""
+
+    def side(self, level: float) -> int:
+        """Return -1 where the corrected p is below a level, or the level, and 1 where it is above.
+
+        Where other draws might turn it, 0: within two standard errors.
+        """
+        if abs(self.holm - level) <= 2 * self.error:
+            return 0
+        return -1 if self.holm <= level else 1
 
     @property
     def turned(self) -> "Difference":
@@ -201,8 +212,14 @@ def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Diffe
     }
     corrected = holm([tests[each].p for each in open_])
     for each, p in zip(open_, corrected, strict=True):
-        found[each] = replace(found[each], **tests[each]._asdict(), holm=p)
+        error = p * _relative_error(tests[each].p, measured.settings.significance.draws)
+        found[each] = replace(found[each], **tests[each]._asdict(), holm=p, error=error)
     return {each: found[each] if each in found else found[each.turned].turned for each in asked}
+
+
+def _relative_error(p: float, draws: int) -> float:
+    """Return the standard error of a p-value that rests on draws, as its share."""
+    return float(np.sqrt((1 - p) / (p * draws)))
 
 
 def _either_way(asked: Asked, measured: Measured) -> Asked:

@@ -123,7 +123,7 @@ _FORMS = {
 def _rows(seeds: Sequence[dict], way: tuple[str, ...] = ()) -> Iterator[dict[str, object]]:
     """Yield a row per number that all seeds have."""
     for key in seeds[0] if seeds else ():
-        found = [seed[key] for seed in seeds if key in seed]
+        found = [seed[key] for seed in seeds if seed.get(key) is not None]
         if len(found) < len(seeds):
             continue
         if isinstance(found[0], Mapping):

@@ -23,6 +23,10 @@ _RANGES = {
 """Least and greatest value of a metric, or of that of one task."""
 
 
+_LISTS = (("r1", "r5"), ("r5", "r10"), ("p1", "p5"), ("p5", "p10"))
+"""Recalls and precisions of a list, and of a longer one that holds it."""
+
+
 def over_seeds(measured: Measured) -> pd.DataFrame:
     """Return the figures with the intervals of their means.
 
@@ -31,7 +35,7 @@ def over_seeds(measured: Measured) -> pd.DataFrame:
     stored; else the single models' bounds, drawn apart by the deviation of seeds, which errs on the
     wide side. What has one seed keeps its interval over photos.
     """
-    table = _widened(measured)
+    table = _nested(_widened(measured))
     bounds = _bounds_of_sums(measured)
     for metric, share in (("sum_of_recalls", 1), ("mean_recall", _RECALLS)):
         rows = table.index[
@@ -65,6 +69,31 @@ def _widened(measured: Measured) -> pd.DataFrame:
         far = np.sqrt((rows[side] - rows["value"]) ** 2 + apart)
         table.loc[rows.index, side] = rows["value"] + sign * far
     return table
+
+
+def _nested(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep the bounds of recalls in their order: what is among the first 5 is among the first 10.
+
+    A deviation that is pooled over recipes may be larger of the longer list.
+    """
+    own = [name for name in FIGURE if name != "metric"]
+    key = pd.MultiIndex.from_frame(table[["recipe", *own]])
+    for shorter, longer in _LISTS:
+        _bind(table, key, "low", shorter, longer, np.maximum)
+    for shorter, longer in reversed(_LISTS):
+        _bind(table, key, "high", longer, shorter, np.minimum)
+    return table
+
+
+def _bind(
+    table: pd.DataFrame, key: pd.MultiIndex, side: str, by: str, bound: str, binds: np.ufunc
+) -> None:
+    """Bind one side of a metric's intervals by that of another metric of the same recipe."""
+    of = (table["metric"] == by).to_numpy() & table[side].notna().to_numpy()
+    others = pd.Series(table[side].to_numpy()[of], key[of])
+    others = others[~others.index.duplicated()].reindex(key).to_numpy()
+    rows = (table["metric"] == bound).to_numpy() & ~np.isnan(others)
+    table.loc[rows, side] = binds(table.loc[rows, side], others[rows])
 
 
 @cache

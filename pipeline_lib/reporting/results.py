@@ -115,9 +115,9 @@ class Results:
     def _scored_on(self, recipe: str) -> str:
         """Return the data set of a recipe's queries; added translations are none unless ranked."""
         chosen, translations = self.recipes[recipe], self.settings.translations
-        ranked = {self.settings.pools[language] for language in chosen.languages}
+        ranked = {each for each in chosen.languages if self.settings.pools[each] == "machine"}
         dataset = chosen.dataset
-        while "machine" not in ranked and dataset in translations:
+        while dataset in translations and translations[dataset].target_language not in ranked:
             dataset = translations[dataset].dataset
         return dataset
 

@@ -33,7 +33,8 @@ def model_table(
         cells += [number(sizes.get(part, float("nan")) / 1e6, ".2f") for part in ("all", "words")]
         cells += _training_cells(training.get(name), recipe.select_by)
         # Seeds that were trained before their end was written down ended by another rule, perhaps.
-        ended = [_ENDS[end] for end in model.get("ended", {}).values()]
+        ends = model.get("ended", {})
+        ended = [_ENDS[ends[seed]] for seed in sorted(ends, key=int)]  # as in the cells beside
         rows.append([*cells, recipe.schedule if ended else NOTHING, ", ".join(ended) or NOTHING])
     title = (
         "Models: parameters in millions, updates, the update whose weights were kept, and what "

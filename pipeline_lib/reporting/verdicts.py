@@ -24,7 +24,8 @@ class Lead:
         points: Difference of the sums of recalls.
         test: The same, over seeds and photos; None where it was not tested.
         untested: Why there is no test.
-        certain: Whether the test rejects chance at the study's level, corrected for all its tests.
+        certain: Whether the test rejects chance at the study's level, corrected for all its tests,
+            whatever its draws.
     """
 
     second: str
@@ -111,7 +112,7 @@ def evidence(verdict: Verdict, confidence: float) -> str:
 
 
 def _lead(found: Difference, ranked: pd.DataFrame, confidence: float) -> Lead:
-    certain = found.difference > 0 and found.holm <= 1 - confidence
+    certain = found.difference > 0 and found.side(1 - confidence) < 0
     test = None if found.untested else found
     second = str(ranked["recipe"].iloc[1])
     return Lead(second, found.difference, test, found.untested, certain)

@@ -65,6 +65,22 @@ def test_a_rare_translation_does_not_take_the_others_candidates():
     assert not translated_alike(alone).any()
 
 
+@pytest.mark.parametrize(("complete", "kept"), [(0, 40), (1, 41), (3, 43), (5, 5)])
+def test_a_few_images_of_all_languages_do_not_take_the_others_candidates(complete, kept):
+    """40 images with English, half of them in German, half in French, and some of these in both."""
+    rows = []
+    for n in range(40):
+        image = f"{n:02}"
+        rows.append((f"{image}/en", image, "en", "caption", 0, None))
+        both = n < complete
+        for language in ("de", "fr") if both else ("de",) if n % 2 else ("fr",):
+            rows.append((f"{image}/{language}", image, language, "translation", 0, f"{image}/en"))
+    captions = pd.DataFrame(rows, columns=COLUMNS)
+    chosen = captions[translated_alike(captions)]
+    assert chosen["language"].value_counts()["en"] == (kept if kept == complete else 40)
+    assert (chosen["language"] != "en").sum() == (2 * complete if kept == complete else kept)
+
+
 def test_one_caption_of_each_image_is_the_sentence_that_most_languages_know():
     kinds = {"en": "caption", "fr": "translation", "ja": "caption", "zh": "translation"}
     chosen = one_per_image(corpus(), kinds)
@@ -113,6 +129,21 @@ def test_equal_captions_find_the_same():
     assert found["overlap_interval"] == [100, 100]
     assert found["rank_correlation"] == pytest.approx(1)
     assert found["n_queries"] == 40
+
+
+def test_ranks_that_are_all_the_same_have_no_correlation():
+    ids = np.array([f"i{n:02}" for n in range(12)], object)
+    found = consistency(*(_perfect(ids, code) for code in ("en", "de")), dot_products, **BOOTSTRAP)
+    assert found["overlap"] == 100
+    assert found["rank_correlation"] is None
+    assert "rank_correlation_interval" not in found
+
+
+def _perfect(ids, language):
+    captions = pd.DataFrame({"caption_id": [f"{language}/{n}" for n in ids], "image_id": ids})
+    vectors = np.eye(len(ids), dtype=np.float32)
+    every = Embeddings(ids, vectors, captions["caption_id"].to_numpy(), vectors)
+    return ranked_pool(every, captions, dot_products)
 
 
 @pytest.mark.parametrize("at_once", [7, 1024])

@@ -350,6 +350,20 @@ def test_learnt_are_tested_words_that_the_recipe_was_aligned_by(objective, chang
     assert report["lexicon"] == "tiny"
 
 
+def test_learnt_is_a_share_of_the_words_that_have_vectors():
+    """Half of the test words stand in no caption; the other half were learnt."""
+    made = run(vocabulary="per_language", lexicon_protocol="paper")
+    lexicon = made.lexicon
+    unknown = lexicon["source_word"].isin(["de3", "de4", "de5", "en3", "en4", "en5"])
+    names = lexicon["source_word"].where(~unknown, "x" + lexicon["source_word"])
+    kept = (lexicon["fold"] == "test") | ((lexicon["protocol"] == "paper") & ~unknown)
+    report = TASKS["word_translation"](
+        Evaluated(**{**vars(made), "lexicon": lexicon.assign(source_word=names)[kept]})
+    )
+    tested = report["per_seed"]["1"]["de-en"]["csls"]["n_queries"]
+    assert (tested, report["learnt"]) == (3, 100.0)
+
+
 def test_a_pair_of_languages_without_a_known_word_is_left_out():
     made = run()
     english = made.lexicon["source_language"] == "en"

@@ -48,6 +48,16 @@ def test_the_corrected_test_decides(points, holm, expected, judged_as):
     assert row["why"] == ("p .060 after correction" if judged_as == "not decided" else "")
 
 
+@pytest.mark.parametrize(
+    ("holm", "error", "judged_as"),
+    [(0.047, 0.003, "not decided"), (0.053, 0.003, "not decided"), (0.047, 0.001, "reproduced")],
+)
+def test_what_other_draws_might_turn_is_not_decided(holm, error, judged_as):
+    row = verdict(Difference(9.0, 1.0, 17.0, 0.001, holm, error))
+    drawn = f"p .{1000 * holm:03.0f} after correction, ± .006: other draws might turn it"
+    assert (row["verdict"], row["why"]) == (judged_as, drawn if error == 0.003 else "")
+
+
 def test_what_is_not_tested_is_not_decided_and_says_why():
     row = verdict(Difference(9.0, untested="one seed: not tested"))
     assert (row["verdict"], row["why"]) == ("not decided", "one seed: not tested")

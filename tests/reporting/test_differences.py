@@ -190,6 +190,24 @@ def recalls_of(rows):
     return measured
 
 
+def test_the_bounds_of_a_longer_list_are_those_of_a_shorter_one_or_higher():
+    """Of the longer list, others deviate more: alone its interval would begin below."""
+    figures = pd.concat([recalls_of({"a": random_hits(3, 1)}).figures] * 2, ignore_index=True)
+    figures = pd.concat([figures, figures.assign(recipe="b")], ignore_index=True)
+    figures["metric"] = ["r1", "r5"] * 2
+    figures[["value", "low", "high"]] = [[99, 98, 100]] * 2 + [[1, 0, 2], [50, 45, 55]]
+    figures["sd"] = [0, 0, 1, 20]
+    recipes = {name: SimpleNamespace(initial="none", seeds=[1, 2, 3]) for name in "ab"}
+    found = over_seeds(Measured(figures, {}, recipes, EVALUATIONS))
+    first, fifth, _, wide = found[["low", "high"]].to_numpy()
+    assert 90 < first[0] == fifth[0]
+    assert wide[0] < 40
+    turned = figures.assign(value=100 - figures["value"], metric=["r5", "r1"] * 2)
+    turned = turned.assign(low=100 - figures["high"], high=100 - figures["low"])
+    found = over_seeds(Measured(turned, {}, recipes, EVALUATIONS))
+    assert found.loc[0, "high"] == found.loc[1, "high"] < 10
+
+
 def noise_of_sums(measured):
     return measured.figure_noise(("retrieval", "de", "", "sum_of_recalls"), PHOTOS)
 
@@ -228,6 +246,20 @@ def test_the_interval_of_a_difference_is_as_wide_as_its_seeds_say():
         found = one_test(measured)
         width = 2 * stats.t(degrees).ppf(0.975) * np.sqrt(expected)
         assert found.high - found.low == pytest.approx(width, rel=0.1)
+
+
+def test_the_error_of_p_is_how_far_other_draws_move_it():
+    rows = {"a": random_hits(3, 1, 1.6), "b": random_hits(3, 2), "c": random_hits(3, 3)}
+    asked = [Asked.sums(*pair, "de") for pair in ("ab", "ac")]
+    measured, found = study(rows), []
+    for seed in range(1, 31):
+        retrieval = measured.settings.retrieval.model_copy(update={"seed": seed})
+        settings = measured.settings.model_copy(update={"retrieval": retrieval})
+        found.append([*differences(asked, replace(measured, settings=settings)).values()])
+    for each in zip(*found, strict=True):
+        spread = np.std([test.holm for test in each], ddof=1)
+        assert 0.01 < np.mean([test.holm for test in each]) < 0.99
+        assert np.mean([test.error for test in each]) == pytest.approx(spread, rel=0.5)
 
 
 def test_p_is_corrected_for_every_other_test_of_the_study_once():

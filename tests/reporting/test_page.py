@@ -261,6 +261,15 @@ def test_translated_captions_are_compared_with_the_others_unless_they_are_ranked
     assert datasets["kadar_en"].tolist() == ["world"]
 
 
+def test_machine_captions_that_a_data_set_has_itself_are_no_added_ones(study, monkeypatch):
+    """World's captions in another language may be a machine's, whatever world_machine adds."""
+    settings = load_settings(study / "params.yaml")
+    settings.recipes["mlmme_b100"] |= {"dataset": "world_machine"}
+    settings.pools["en"] = "machine"
+    monkeypatch.chdir(study)
+    assert set(read_results(settings).summary["dataset"]) == {"world"}
+
+
 def test_translations_of_several_engines_are_added_to_one_data_set(study, monkeypatch):
     settings = load_settings(study / "params.yaml")
     first = settings.translations["world_machine"]
@@ -591,6 +600,17 @@ def test_model_table_says_what_ended_each_seed():
     table = model_table({"tiny": tiny.recipe()}, {}, models)
     named = dict(zip(table.header, table.rows[0], strict=True))
     assert (named["schedule"], named["ended by"]) == ("steps", "validation, most epochs")
+
+
+def test_model_table_has_its_seeds_in_one_order():
+    """A recipe may list them in any."""
+    models = {"tiny": {"ended": {"10": "cap", "3": "stalled"}}}
+    curves = pd.DataFrame(
+        {"seed": [10, 3], "update": [900, 300], "epoch": [9.0, 3.0], "recall_sum": [1.0, 2.0]}
+    )
+    table = model_table({"tiny": tiny.recipe()}, {"tiny": curves}, models)
+    named = dict(zip(table.header, table.rows[0], strict=True))
+    assert (named["updates"], named["ended by"]) == ("300, 900", "validation, most epochs")
 
 
 def test_model_table_names_the_arithmetic_of_the_training_and_not_todays():

@@ -24,7 +24,8 @@ NEAREST = 10
 """Images that are compared for each caption."""
 
 _RARE = 0.1
-"""Share of the sentences of the language with most, below which one has too few to compare."""
+"""Share of the sentences of the language with most, below which one has too few to compare; and
+of the images with a translated sentence, below which those that all languages have are too few."""
 
 _CAPTIONS = 1024
 """Captions that are scored at once."""
@@ -33,9 +34,10 @@ _CAPTIONS = 1024
 def translated_alike(captions: pd.DataFrame) -> pd.Series:
     """Return which captions are translations of each other in all languages that have any.
 
-    One sentence of each image, and of images of which all these languages have it; where there is
-    no such image, of all that have a translated one. Languages with less than a tenth of the
-    translated sentences of that with most are left out: the others would have as few.
+    One sentence of each image, and of images of which all these languages have it; where those are
+    less than a tenth of the images that have a translated one, of all of these. Languages with less
+    than a tenth of the translated sentences of that with most are left out: the others would have
+    as few.
 
     Args:
         captions: Rows of one split (contract.tables.CAPTIONS).
@@ -50,7 +52,9 @@ def translated_alike(captions: pd.DataFrame) -> pd.Series:
     spoken = _spoken(own)
     known = (spoken > 1) & _first_of_image(own, spoken)
     chosen = known & (spoken == len(common))
-    return (chosen if chosen.any() else known).reindex(captions.index, fill_value=False)
+    images = [own.loc[rows, "image_id"].nunique() for rows in (chosen, known)]
+    shared = chosen if images[0] >= _RARE * images[1] else known
+    return shared.reindex(captions.index, fill_value=False)
 
 
 def one_per_image(captions: pd.DataFrame, kinds: Mapping[str, str]) -> pd.DataFrame:
@@ -94,21 +98,30 @@ def consistency(
     Returns:
         ``overlap``, the share in per cent of the :data:`NEAREST` images of a caption that are also
         among those of the other, and ``rank_correlation``, Spearman's, of the ranks of their own
-        images, each with its interval; ``n_queries``. JSON-serialisable.
+        images, each with its interval; ``n_queries``. JSON-serialisable. The correlation is None
+        where all ranks of one language are the same, as where it finds every image.
     """
     found = [_nearest(pool, scores) for pool in (one, other)]
     both = (found[0][:, :, None] == found[1][:, None, :]).any(axis=2)
     shares = 100 * both.sum(axis=1) / both.shape[1]
     ranks = [_by_image(pool, pool.ranks.text_to_image) for pool in (one, other)]
     overlaps = bootstrap_totals(shares[:, None], resamples, seed)[:, 0] / len(shares)
-    correlations = bootstrapped_spearman(*ranks, resamples, seed)
     return {
         "overlap": float(shares.mean()),
         "overlap_interval": bootstrap_interval(overlaps, confidence).tolist(),
-        "rank_correlation": spearman(*ranks),
-        **correlation_interval("rank_correlation", correlations, confidence),
+        **_rank_correlation(*ranks, resamples=resamples, confidence=confidence, seed=seed),
         "n_queries": len(shares),
     }
+
+
+def _rank_correlation(
+    one: np.ndarray, other: np.ndarray, *, resamples: int, confidence: float, seed: int
+) -> dict[str, object]:
+    if min(np.ptp(one), np.ptp(other)) == 0:
+        return {"rank_correlation": None}
+    draws = bootstrapped_spearman(one, other, resamples, seed)
+    interval = correlation_interval("rank_correlation", draws, confidence)
+    return {"rank_correlation": spearman(one, other), **interval}
 
 
 def _nearest(pool: RankedPool, scores: Scores) -> np.ndarray:
