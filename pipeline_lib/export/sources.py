@@ -38,6 +38,15 @@ def sources_of(study: Path, name: str, pairs: str) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(learnt)))
 
 
+def readers_of(study: Path) -> dict[str, str]:
+    """Return what reads each data set of a study, by its name; none if the study is not there."""
+    try:
+        settings = load_settings(study / PARAMS)
+    except SettingsError:
+        return {}
+    return {name: dataset.reader for name, dataset in settings.datasets.items()}
+
+
 def _of_recipe(settings: Settings, recipe: Recipe) -> Iterator[str]:
     for pairs, _ in learnt_pair_sets(settings, recipe):
         yield from _behind(settings, pairs)

@@ -1,6 +1,7 @@
 """Vectors of sentences, photos or features of photos, in Parquet, a part at a time."""
 
 import codecs
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ _MARK = b"polyview"
 
 _ROWS = 4096
 """Rows in memory at a time."""
+
+_LONGEST = 2**20
+"""Characters of a cell of text: Arrow reads no row of more bytes."""
 
 
 class _Problems:
@@ -216,8 +220,31 @@ def _of_parquet(table: Path) -> Iterator[pa.RecordBatch]:
         yield from file.iter_batches(_ROWS)
 
 
+def _check_quotes(table: Path) -> None:
+    """Raise :class:`ContractError` where a quote is not closed, or closed amid a cell.
+
+    Arrow takes all lines to the next quote, or to the end, for one cell then.
+    """
+    most = csv.field_size_limit(_LONGEST)
+    start = 1
+    try:
+        with open(table, newline="", encoding="utf-8", errors="replace") as file:
+            rows = csv.reader(file, strict=True)
+            for _ in rows:
+                start = rows.line_num + 1
+    except csv.Error as error:
+        if "field limit" not in str(error):  # of a longer cell, reading the table says more
+            raise ContractError(
+                f"{table}:{start}: expected CSV, found: {error}. Mend its quotes"
+            ) from error
+    finally:
+        csv.field_size_limit(most)
+
+
 def _of_text(table: Path) -> Iterator[pa.RecordBatch]:
     comma = table.suffix.lower() == ".csv"
+    if comma:
+        _check_quotes(table)
     form = pa.csv.ParseOptions(
         delimiter="," if comma else "\t", quote_char='"' if comma else False,
         newlines_in_values=comma,

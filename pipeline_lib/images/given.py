@@ -133,7 +133,7 @@ def open_given(given: Path) -> Iterator[tuple[np.ndarray, h5py.Dataset]]:
 @contextmanager
 def _hdf5(given: Path) -> Iterator[h5py.File]:
     try:
-        with h5py.File(given, "r") as file:
+        with _opened(given) as file:
             yield file
     except OSError as error:
         if is_of_machine(error):
@@ -141,6 +141,19 @@ def _hdf5(given: Path) -> Iterator[h5py.File]:
         raise ContractError(
             f"{given}: expected HDF5 of {_FORM}, found another file, or a damaged one. {_HOW}"
         ) from error
+
+
+def _opened(given: Path) -> h5py.File:
+    try:
+        return h5py.File(given, "r")
+    except BlockingIOError as error:  # HDF5 locks what it writes
+        raise ContractError(
+            f"{given}: another program has it open to write. Close it there (of a notebook: "
+            "file.close()), and try again"
+        ) from error
+    except OSError as error:
+        error.filename = str(given)  # h5py names it in its words alone
+        raise
 
 
 def _names(file: h5py.File) -> np.ndarray:

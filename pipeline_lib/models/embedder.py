@@ -87,6 +87,10 @@ class Embedder:
             text = (folder / "preprocessing.json").read_text(encoding="utf-8")
             return cls(model, Preprocessing.model_validate(json.loads(text)), folder, digest)
 
+    def __reduce__(self) -> tuple:
+        """Load it again from its folder, where a copy is asked for: also in another process."""
+        return type(self).load, (self.folder,)
+
     @property
     def languages(self) -> list[str]:
         """The languages it embeds."""

@@ -13,7 +13,7 @@ import numpy as np
 from pipeline_lib.contract.digests import SUMS, check_sums, write_sums
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_report
-from pipeline_lib.contract.tables import read_pairs
+from pipeline_lib.contract.tables import pairs_of_seed, read_pairs
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.running.publishing import file_sha256, publish
 from pipeline_lib.search.searcher import top
@@ -63,6 +63,8 @@ def study_captions(model: Path) -> Path | None:
 def load_captions(embedder: Embedder, table: Path, cache: Path) -> Captions:
     """Return the training captions of a table of pairs; their vectors are kept in the cache.
 
+    Of a model in a folder ``seed-N``, those that this seed learnt from.
+
     Args:
         embedder: The model; other languages than its own are left out.
         table: Of schema contract.tables.PAIRS.
@@ -80,6 +82,8 @@ def load_captions(embedder: Embedder, table: Path, cache: Path) -> Captions:
             "found another file, or a damaged one. In that study dvc checkout brings it back, and "
             "dvc repro makes it"
         ) from error
+    seed = _seed_of(embedder.folder)
+    pairs = pairs if seed is None else pairs_of_seed(pairs, seed)
     trained = pairs[(pairs["split"] == "train") & pairs["language"].isin(embedder.languages)]
     if trained.empty:
         raise ContractError(
@@ -87,11 +91,17 @@ def load_captions(embedder: Embedder, table: Path, cache: Path) -> Captions:
         )
     places = json.dumps([os.fsdecode(place.resolve()) for place in (embedder.folder, table)])
     name = f"captions-{hashlib.sha256(places.encode()).hexdigest()[:32]}"
-    made_of = f"{embedder.digest} {file_sha256(table)}"
+    made_of = f"{embedder.digest} {file_sha256(table)} {seed}"
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }
     return Captions(texts, kept_vectors(embedder, texts, cache / name, made_of))
+
+
+def _seed_of(model: Path) -> int | None:
+    """Return the seed of a model in a folder seed-N: each may learn captions of its own."""
+    found = re.fullmatch(r"seed-(\d+)", model.resolve().name)
+    return int(found[1]) if found else None
 
 
 def kept_vectors(

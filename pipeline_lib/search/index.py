@@ -112,7 +112,11 @@ def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
         known = read_rows(file, schema)
         found, unlisted = _look(photos)
         rows = known.copy()
-        changed = [path for path, stat in found.items() if not _is_current(known.get(path), stat)]
+        changed = [
+            path
+            for path, stat in found.items()
+            if not _is_current(known.get(path), stat) or _leads_out(photos / path, photos)
+        ]
         of_content = {row[2]: row for row in known.values() if not row[3]}
 
         def write() -> None:
@@ -200,6 +204,11 @@ def _stat(path: Path) -> tuple[int, int] | None:
 def _is_inside(path: Path, folder: Path) -> bool:
     # Not Path's: it raises where no right lets it look.
     return os.path.isfile(path) and path.resolve().is_relative_to(folder)
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    """Return whether a path is a link out of a folder: it has the time of what it leads to."""
+    return os.path.islink(path) and not path.resolve().is_relative_to(folder)
 
 
 def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:

@@ -2,9 +2,12 @@
 
 import errno
 import json
+import pickle
+import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,12 +16,12 @@ import tiny_photos
 import torch
 import yaml
 from click.testing import CliRunner
-from graph import ROOT
+from graph import ROOT, read_yaml
 
 from pipeline_lib.cli.main import main
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.export.card import PAPERS, write_card
-from pipeline_lib.export.licences import DATA_LICENCES
+from pipeline_lib.export.licences import DATA_LICENCES, READER_LICENCES
 from pipeline_lib.export.sources import sources_of
 from pipeline_lib.export.token_ids import id_rule
 from pipeline_lib.images.decoding import decode
@@ -29,6 +32,7 @@ from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
 from pipeline_lib.settings.images import GivenFeatures
 from pipeline_lib.settings.loading import load_settings
+from pipeline_lib.text.tokenizers import build_tokenizer
 
 pytestmark = pytest.mark.usefixtures("as_a_user")
 SENTENCES = {
@@ -122,6 +126,36 @@ def test_ids_by_the_card_are_those_of_the_vocabulary(colours, tmp_path, markers,
     assert f"`before` ({rule['before']}) and `after` ({rule['after']})" in text
     said = {"unk": "has the id `unknown` (1)", "drop": "left out", "pieces": "the mark U+E000"}
     assert said[oov] in text
+
+
+@pytest.mark.parametrize(
+    ("language", "tokenizer", "normalize", "text"),
+    [
+        ("de", "moses", True, 'auf dem schild steht "stop."'),
+        ("fr", "moses", "unicode", "«\xa0stop.\xa0» dit l’homme."),
+        ("en", "moses", False, "a man's dog & two cats."),
+        ("ja", "mecab", False, "犬が海岸で走っている。"),
+        ("zh", "jieba", False, "一只狗 在海滩上奔跑。"),
+    ],
+)
+def test_tokens_by_the_card_are_those_of_the_model(
+    colours, tmp_path, language, tokenizer, normalize, text
+):
+    """What the card has as code is run as it stands."""
+    write_card(colours / "model", "onnx", tmp_path, "mine")
+    codes = re.findall("`([^`]+)`", (tmp_path / "README.md").read_text(encoding="utf-8"))
+    packages = {name: import_module(name) for name in ("fugashi", "ipadic", "jieba", "sacremoses")}
+    known = {**packages, **vars(packages["sacremoses"]), "language": language}
+    begins = {"moses": "MosesTokenizer(", "mecab": "fugashi.", "jieba": "jieba."}[tokenizer]
+    punctuation, split = (
+        next(code for code in codes if code.startswith(start) and "text" in code)
+        for start in ("MosesPunctNormalizer(", begins)
+    )
+    if normalize is True:
+        punctuation = punctuation.replace("(language)", "(language, perl_parity=True)")
+    rewritten = eval(punctuation, {**known, "text": text}) if normalize else text
+    tokens = [token for token in eval(split, {**known, "text": rewritten}) if not token.isspace()]
+    assert tokens == build_tokenizer(language, tokenizer, False, normalize)(text)
 
 
 FORMULAS = {
@@ -270,6 +304,18 @@ def test_only_languages_of_the_model_are_prompts(colours, tmp_path):
         np.testing.assert_allclose(loaded.encode([text], **options), expected, atol=1e-5)
 
 
+def test_sentence_transformers_hands_it_to_other_processes(colours, tmp_path):
+    """``encode`` with several devices pickles the model, as here, for a process of each."""
+    library = pytest.importorskip(
+        "sentence_transformers", reason="the group export is not installed"
+    )
+    folder = exported(colours / "model", tmp_path / "st", "sentence-transformers")
+    loaded = library.SentenceTransformer(str(folder), trust_remote_code=True, device="cpu")
+    expected = loaded.encode(SENTENCES["de"], prompt_name="de")  # by now it holds tokenisers
+    again = pickle.loads(pickle.dumps(loaded))
+    np.testing.assert_array_equal(again.encode(SENTENCES["de"], prompt_name="de"), expected)
+
+
 def test_sentence_transformers_loads_it_from_the_cache_of_a_hub(colours, tmp_path):
     library = pytest.importorskip(
         "sentence_transformers", reason="the group export is not installed"
@@ -384,6 +430,27 @@ def test_the_card_claims_no_licence_of_data_of_ones_own(colours, tmp_path):
     embedder.model.save(tmp_path / "model", embedder.preprocessing, {"dataset": "world_news"})
     write_card(tmp_path / "model", "onnx", tmp_path, "mine")
     assert "- Data: not known to Polyview" in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("reader", READER_LICENCES)
+def test_the_card_knows_published_data_under_any_name(colours, tmp_path, reader):
+    """As ``polyview new mine --from flickr8k`` names it."""
+    params = read_yaml(ROOT / "params.yaml")
+    shutil.copy(ROOT / "papers.yaml", tmp_path)
+    published = read_yaml(ROOT / f"studies/{reader}/params.yaml")["datasets"]
+    own = next(each for each in published.values() if each["reader"] == reader)
+    text = yaml.safe_dump(params).replace("world_six", "mine_six")
+    params = yaml.safe_load(text)
+    params["datasets"]["mine"] = own
+    params["pairs"]["mine_six"]["dataset"] = "mine"
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    embedder, seed = Embedder.load(colours / "model"), tmp_path / "data/models/kadar_en/seed-1"
+    learnt = {"dataset": "mine", "pairs": "mine_six"}
+    embedder.model.save(seed, embedder.preprocessing, learnt)
+    assert sources_of(tmp_path, "kadar_en", "mine_six") == ["mine"]
+    write_card(seed, "onnx", tmp_path, "mine")
+    card = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"- Data `mine`: {READER_LICENCES[reader]}." in card
 
 
 def test_the_card_claims_no_licence_of_weights_of_ones_own(colours, tmp_path):

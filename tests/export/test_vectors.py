@@ -109,6 +109,32 @@ def test_the_language_of_all_rows_is_named(embed, tmp_path):
     assert (result.exit_code, "--language" in result.output) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        (["language,text", "en,a red photo", 'en,"a blue photo', "en,a green photo"], 3),
+        (["language,text", 'en,"a red', 'photo"', 'en,"a dog"x"', "en,a green photo"], 4),
+        (["text", '"a red photo', "a blue photo"], 2),
+    ],
+)
+def test_a_quote_that_is_not_closed_takes_no_rows_away(embed, tmp_path, lines, line):
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    result, output = embed(tmp_path / "t.csv", *(["--language", "en"] if line == 2 else []))
+    assert (result.exit_code, output.exists()) == (2, False)
+    assert f"t.csv:{line}: expected CSV, found" in result.output
+    assert "Mend its quotes" in result.output
+
+
+def test_quoted_cells_may_hold_lines_quotes_and_be_long(embed, tmp_path):
+    texts = ["a red\nphoto", 'a "blue" photo', "red " * 100_000]
+    (tmp_path / "t.csv").write_text(
+        "text\n" + "".join('"{}"\n'.format(text.replace('"', '""')) for text in texts)
+    )
+    result, output = embed(tmp_path / "t.csv", "--language", "en")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table(output)["text"].to_pylist() == texts
+
+
 def test_sentences_of_more_words_than_are_read_are_counted(embed, colours, tmp_path, monkeypatch):
     monkeypatch.setattr(vectors, "_ROWS", 2)
     most = Embedder.load(colours / "model").max_tokens

@@ -1,7 +1,11 @@
 """Features that another program made: taken by name, and refused where they cannot be."""
 
+import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -14,7 +18,8 @@ from refusals import refused
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_images
-from pipeline_lib.images.given import given_problems, number_problems
+from pipeline_lib.images.given import given_problems, number_problems, open_given
+from pipeline_lib.running.edge import explained
 from pipeline_lib.settings.images import GivenFeatures
 from stages import features as stage
 from stages.train import main as train
@@ -91,6 +96,33 @@ def given_problems_of(images):
 def one(problems):
     [problem] = problems
     return problem
+
+
+_HOLDS_IT_OPEN = """
+import h5py, sys
+with h5py.File(sys.argv[1], "a"):
+    print("open", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_file_that_another_program_writes_is_named(images):
+    give(FILE, np.ones((len(images), 3)), [*images["path"]])
+    words = [sys.executable, "-c", _HOLDS_IT_OPEN, str(FILE)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"open\n"
+        assert "given.h5: another program has it open to write" in one(given_problems_of(images))
+        other.stdin.close()
+    assert not given_problems_of(images)
+
+
+def test_what_the_system_says_of_a_file_names_it(images, monkeypatch):
+    give(FILE, np.ones((len(images), 3)), [*images["path"]])
+    failed = Mock(side_effect=PermissionError(errno.EACCES, "Permission denied"))
+    monkeypatch.setattr(h5py, "File", failed)
+    with pytest.raises(PermissionError) as error, open_given(FILE):
+        pass
+    assert explained(error.value)[0].startswith("given.h5: ")
 
 
 def test_photos_without_a_row_are_counted_and_a_name_of_the_file_is_shown(images):

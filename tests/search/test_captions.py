@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 import pytest
 import tiny
 import tiny_photos
@@ -40,6 +41,21 @@ def test_vectors_are_kept_and_made_anew_where_they_are_damaged(
     assert bool(asked) == (damage is not None)
     for language, vectors in before.vectors.items():
         np.testing.assert_array_equal(after.vectors[language], vectors)
+
+
+def test_captions_are_those_that_the_models_seed_learnt_from(colours, tmp_path):
+    """Each seed of pseudopairs has a teacher of its own."""
+    pairs = tiny_photos.captions()
+    lent = pairs[pairs["language"] == "en"].head(2)
+    lent = lent.assign(caption_id=["lent/1", "lent/2"], seed=[1, 2])
+    lent["text"] = ["lent by teacher one", "lent by teacher two"]
+    write_pairs(pd.concat([pairs, lent], ignore_index=True), tmp_path / "pairs.parquet")
+    for name, expected in (("seed-1", {"one"}), ("seed-2", {"two"}), ("exported", {"one", "two"})):
+        embedder = Embedder.load(shutil.copytree(colours / "model", tmp_path / name))
+        captions = load_captions(embedder, tmp_path / "pairs.parquet", tmp_path / "cache")
+        english = captions.texts["en"]
+        assert {text.split()[-1] for text in english if "lent" in text} == expected
+        assert len(captions.vectors["en"]) == len(english)
 
 
 def test_vectors_of_another_version_of_the_captions_or_the_model_replace_the_old(colours, tmp_path):

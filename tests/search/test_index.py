@@ -368,6 +368,18 @@ def test_nothing_outside_the_folder_is_read(update, photos, tmp_path):
     assert "leads out of the folder" in index.unreadable["link.png"]
 
 
+def test_a_photo_that_became_a_link_out_of_the_folder_is_named_each_time(update, photos, tmp_path):
+    """Moved, it has the size and the time that it had."""
+    update()
+    (photos / "red.png").rename(tmp_path / "red.png")
+    (photos / "red.png").symlink_to(tmp_path / "red.png")
+    for _ in range(2):
+        index, embedded = update()
+        assert index.paths == [name for name in NAMES if name != "red.png"]
+        assert "leads out of the folder" in index.unreadable["red.png"]
+        assert embedded == []
+
+
 def test_a_photo_that_became_a_link_is_not_handed_out(update, photos, tmp_path):
     index, _ = update()
     (photos / "red.png").rename(tmp_path / "secret.png")

@@ -1,5 +1,6 @@
 """Queries: exact scores, terms, languages."""
 
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -110,6 +111,14 @@ def test_top_is_a_stable_sort(count):
 def test_unknown_words_are_named(searcher):
     assert searcher.words("a red Zebra ! photo").unknown == ["zebra"]
     assert searcher.words("ein Zebra", "de").unknown == ["zebra"]
+
+
+def test_a_model_can_be_handed_to_another_process(searcher):
+    searcher.words("a red photo")  # by now it holds tokenisers
+    again = pickle.loads(pickle.dumps(searcher.embedder))
+    np.testing.assert_array_equal(
+        again.embed_sentences(["a red photo"], "en"), [searcher.words("a red photo", "en").vector]
+    )
 
 
 @pytest.mark.parametrize(("more", "unread"), [(0, 0), (3, 3)])
