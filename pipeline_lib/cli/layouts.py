@@ -1,7 +1,7 @@
 """The layouts in which a user has captions and photos, each with what makes raw data of them."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pipeline_lib.contract.tables import ANNOTATIONS
 from pipeline_lib.corpora.added import added_languages
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import Corpus, language_problems, split_hint
+from pipeline_lib.corpora.own_captions import of_languages
 from pipeline_lib.corpora.own_table import DEFAULTS, complete_table
 from pipeline_lib.corpora.readers import languages_there, read_corpus
 from pipeline_lib.corpora.table import is_file, is_inside, table_corpus
@@ -77,7 +78,7 @@ def _table(source: Source, raw: Path) -> Found:
     drawn = table["split"].equals(DEFAULTS["split"](table))
     if source.languages:
         problems += language_problems([*source.languages], table["language"].unique())
-        table = _of_languages(table, source.languages)
+        table = of_languages(table, source.languages)
     problems += _gaps(table, _DRAWN if drawn else _NAMED)
     problems += _bad_images(table["image"].drop_duplicates(), source)
     folder = None if source.given else source.images
@@ -88,29 +89,6 @@ def _table(source: Source, raw: Path) -> Found:
     table.drop(columns="line").to_csv(home / "captions.tsv", **form)
     (home / source.link).symlink_to(source.images)
     return Found({"reader": "table", "raw": f"data/raw/{source.name}"}, corpus)
-
-
-def _of_languages(table: pd.DataFrame, languages: Sequence[str]) -> pd.DataFrame:
-    """Return the rows of some languages, as translations of each other alone.
-
-    Where a translation was made by way of a language that is left out, it names what that one
-    translated.
-    """
-    left_out = set(table["language"]) - set(languages)
-    source = table["translation_of"]
-    caption = table["image"].str.cat(table[["language", "annotation", "position"]], sep="/")
-    for _ in range(len(table).bit_length()):  # each doubles the steps: circles end, too
-        passed = _language(source).isin(left_out)
-        if not passed.any():
-            break
-        behind = dict(zip(caption, source, strict=True))
-        source = source.mask(passed, (table["image"] + "/" + source).map(behind).fillna(""))
-    table = table.assign(translation_of=source.mask(_language(source).isin(left_out), ""))
-    return table[table["language"].isin(languages)].reset_index(drop=True)
-
-
-def _language(caption: pd.Series) -> pd.Series:
-    return caption.str.split("/", n=1).str[0]
 
 
 def _corpus(reader: str, **options: object) -> Door:

@@ -26,6 +26,9 @@ _AS_PUBLISHED = {"tokenizer": "moses", "lowercase": True, "normalize": True}
 
 _WITH_SPACES = {"lowercase": True, "normalize": "unicode"}
 
+_INDIC = {"as", "bn", "gu", "hi", "kn", "ml", "mni", "mr", "or", "pa", "ta", "te"}
+"""Languages whose words Moses breaks: at a joiner within, in Assamese at an apostrophe."""
+
 _LONG = 12
 """Characters, from which on a caption is not one word."""
 
@@ -135,7 +138,8 @@ def _tokenizer(language: str, known: dict[str, dict[str, object]]) -> dict[str, 
             "--language"
         )
         return {"tokenizer": "whitespace", "lowercase": True, "normalize": False}
-    return {"tokenizer": "moses" if has_rules(code) else "unicode", **_WITH_SPACES}
+    by_moses = has_rules(code) and code not in _INDIC
+    return {"tokenizer": "moses" if by_moses else "unicode", **_WITH_SPACES}
 
 
 def _evaluations(world: dict[str, object], found: Found) -> dict[str, object]:

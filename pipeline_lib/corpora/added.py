@@ -14,7 +14,11 @@ from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.corpus import Corpus, assemble
 from pipeline_lib.corpora.files import note_rows
-from pipeline_lib.corpora.own_captions import own_caption_rows
+from pipeline_lib.corpora.own_captions import (
+    note_bad_languages,
+    of_languages,
+    own_caption_rows,
+)
 from pipeline_lib.corpora.own_table import complete_table
 
 ADDED = "added_captions.tsv"
@@ -37,16 +41,18 @@ def read_added(raw: Path, languages: Sequence[str], published: Sequence[str]) ->
 
     Returns:
         Columns ``image``, ``language``, ``annotation``, ``position``, ``text``,
-        ``translation_of`` as strings, and ``line``.
+        ``translation_of`` as strings, and ``line``; what translates a language that is not asked
+        for names what that one translated, or nothing.
 
     Raises:
         ContractError: Lists every line that cannot be used, and the languages that neither has.
     """
     problems: list[str] = []
     table = _table(raw, problems)
+    note_bad_languages(table, raw / ADDED, problems)
     problems += _language_problems(raw / ADDED, languages, published, {*table["language"]})
     raise_problems(raw, problems)
-    return table[table["language"].isin(languages)].reset_index(drop=True)
+    return of_languages(table, languages, published)
 
 
 def with_added(corpus: Corpus, added: pd.DataFrame, raw: Path, dataset: str) -> Corpus:

@@ -189,10 +189,11 @@ _SAYS = re.compile(r"[^\W_]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 _INVISIBLE = re.compile(
-    r"[\u200b\u2060\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+    r"[\u00ad\u061c\u200b\u2060\ufeff\u200e\u200f\u202a-\u202e\u2066-\u2069]"
     r"|(?<=[\x21-\u024f])[\u200c\u200d]"
 )
-"""Zero-width blanks, marks of direction, and joiners after Latin letters, which do not join."""
+"""Soft hyphens, zero-width blanks, marks of direction, and joiners after Latin letters, which do
+not join."""
 
 
 def clean_column(table: pd.DataFrame, path: Path, problems: list[str]) -> list[str]:

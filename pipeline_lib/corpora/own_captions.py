@@ -1,6 +1,7 @@
 """Captions that a user writes, of photos of the user's own or of a published data set's."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,49 @@ def own_caption_rows(
     return _from_originals(rows, others)
 
 
+def note_bad_languages(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
+    """Note each code once, with the one that it may stand for."""
+    wrong = table[~table["language"].str.fullmatch(LANGUAGE_CODE).astype(bool)]
+    for language, rows in wrong.groupby("language", sort=False):
+        meant = re.match(f"{LANGUAGE_CODE}(?![a-z])", language.lower())
+        problems.append(
+            f"{path}:{rows['line'].iloc[0]}: expected a language code of two or three small "
+            f"letters, found {language!r}"
+            + (f" ({len(rows):,} times)" if len(rows) > 1 else "")
+            + (f". Write {meant[0]}" if meant else "")
+        )
+
+
+def of_languages(
+    table: pd.DataFrame, languages: Sequence[str], others: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Return the rows of some languages, as translations of each other alone.
+
+    Where a translation was made by way of a language that is left out, it names what that one
+    translated.
+
+    Args:
+        table: As for :func:`own_caption_rows`.
+        languages: Those that are kept.
+        others: Languages of captions beside the table, left out unless they are kept.
+    """
+    left_out = {*table["language"], *others} - {*languages}
+    source = table["translation_of"]
+    caption = table["image"].str.cat(table[["language", "annotation", "position"]], sep="/")
+    for _ in range(len(table).bit_length()):  # each doubles the steps: circles end, too
+        passed = _language(source).isin(left_out)
+        if not passed.any():
+            break
+        behind = dict(zip(caption, source, strict=True))
+        source = source.mask(passed, (table["image"] + "/" + source).map(behind).fillna(""))
+    table = table.assign(translation_of=source.mask(_language(source).isin(left_out), ""))
+    return table[table["language"].isin(languages)].reset_index(drop=True)
+
+
+def _language(caption: pd.Series) -> pd.Series:
+    return caption.str.split("/", n=1).str[0]
+
+
 def _sources(table: pd.DataFrame, key: pd.Series, dataset: str) -> pd.Series:
     source = dataset + "/" + key + "/" + table["translation_of"]
     return source.where(table["translation_of"] != "", None)
@@ -77,20 +121,7 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
         ("position", whole & small, "a number from 0 to 32767 without leading zeros"),
     ):
         note_rows(problems, path, table[~valid], column, expected)
-    _note_bad_languages(table, path, problems)
-
-
-def _note_bad_languages(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
-    """Note each code once, with the one that it may stand for."""
-    wrong = table[~table["language"].str.fullmatch(LANGUAGE_CODE).astype(bool)]
-    for language, rows in wrong.groupby("language", sort=False):
-        meant = re.match(f"{LANGUAGE_CODE}(?![a-z])", language.lower())
-        problems.append(
-            f"{path}:{rows['line'].iloc[0]}: expected a language code of two or three small "
-            f"letters, found {language!r}"
-            + (f" ({len(rows):,} times)" if len(rows) > 1 else "")
-            + (f". Write {meant[0]}" if meant else "")
-        )
+    note_bad_languages(table, path, problems)
 
 
 def _warn_of_repeated(table: pd.DataFrame, path: Path) -> None:

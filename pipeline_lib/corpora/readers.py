@@ -49,6 +49,10 @@ def read_corpus(reader: str, raw: Path, dataset: str, **options: object) -> Corp
         return read(raw, dataset, **options)
     languages, published = options["languages"], PUBLISHED[reader]
     added = read_added(raw, languages, published)
-    own = [language for language in languages if language in published]
+    lacking = {*published} - {*languages_there(reader, raw)}
+    if options.get("japanese") == "none":
+        lacking.add("ja")
+    written = lacking & {*added["language"]}  # by the user: the data set's own are not there
+    own = [each for each in languages if each in published and each not in written]
     corpus = read(raw, dataset, **options | {"languages": own})
     return with_added(corpus, added, raw, dataset) if len(added) else corpus

@@ -5,6 +5,7 @@ import math
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Set
+from html import unescape
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -69,6 +70,7 @@ def read_vec(path: Path, words: Set[str]) -> Words:
     a word that published files repeat, or have with accents composed and decomposed, the line that
     spells it as captions do counts, the first of several: they begin with the frequent words. A
     word that stands there with capitals alone, as German nouns do, has the first of those lines.
+    What Moses writes with an entity (``l&apos;``) has the line that spells it plainly (``l'``).
 
     Args:
         path: The file, UTF-8.
@@ -81,7 +83,7 @@ def read_vec(path: Path, words: Set[str]) -> Words:
     if not path.is_file():
         raise ContractError(f"{path.name}: not found. Expected a file of word vectors there.")
     # Bytes, because words of published files hold all kinds of Unicode spaces and line ends.
-    wanted = {word.encode(): word for word in words}
+    wanted = {unescape(word).encode(): word for word in words} | {w.encode(): w for w in words}
     with open(path, "rb") as file:
         count, dim = _header(path.name, file.readline().removeprefix(codecs.BOM_UTF8))
         found, problems, lines = _read_lines(file, wanted, dim)
@@ -138,9 +140,12 @@ def _header(name: str, line: bytes) -> tuple[int, int]:
 
 
 def _wanted_word(key: bytes, wanted: Mapping[bytes, str]) -> tuple[str | None, int]:
-    """Return the word that a file spells so, and how: 0 alike, 1 composed, 2 with capitals."""
+    """Return the word that a file spells so, and how.
+
+    0 alike, 1 composed or without Moses' entities, 2 with capitals.
+    """
     if key in wanted:
-        return wanted[key], 0
+        return wanted[key], int(wanted[key].encode() != key)
     if key.isascii():
         return wanted.get(key.lower()), 2
     try:

@@ -619,6 +619,16 @@ def test_moses_reads_languages_that_it_has_rules_for_and_unicode_the_others(
     assert not {"&quot;", '"'}.intersection(tokens)
 
 
+@pytest.mark.parametrize(
+    ("language", "word"), [("te", "బీచ్\u200cలో"), ("hi", "क्\u200dया"), ("as", "ল'ৰা")]
+)
+def test_words_of_india_stay_whole(root, language, word):
+    """Moses has rules for the languages, and breaks the words."""
+    settings = made(root, new(write([(name, language, f"{word} {word}") for name in NAMES])))
+    tokens = tokenize_captions(captions(root, settings), settings.tokenizers)["tokens"]
+    assert {*tokens.map(tuple)} == {(word, word)}
+
+
 def test_a_roots_own_tokenizers_are_taken(root):
     own = {"tokenizer": "whitespace", "lowercase": False, "normalize": False}
     with modify_yaml(root / "params.yaml") as params:

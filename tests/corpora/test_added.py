@@ -57,6 +57,37 @@ def test_what_is_not_asked_for_is_left_out(tmp_path):
     assert texts(flickr8k(raw, ["en", "it"]), language="it") == ["Un cane."]
 
 
+@pytest.mark.parametrize("code", ["ES", "es-MX"])
+def test_a_code_that_is_none_is_named_and_not_left_out(tmp_path, code):
+    raw = add(write_flickr8k(tmp_path), [*SPANISH, f"11.jpg\t{code}\tOtro perro."])
+    assert f"found {code!r}. Write es" in refusal(raw, ["en", "es"])
+
+
+def test_what_translates_a_language_that_is_left_out_names_what_that_one_translated(tmp_path):
+    header = "image\tlanguage\tannotation\tposition\ttext\ttranslation_of"
+    own = ["11.jpg\tpt\ttranslation\t0\tUm cão.\ten/caption/0",
+           "11.jpg\tes\ttranslation\t0\tUn perro.\tpt/translation/0"]  # fmt: skip
+    raw = add(write_flickr8k(tmp_path), [header, *own])
+    for languages, source in (
+        (["en", "es"], "f/11/en/caption/0"),
+        (["en", "pt", "es"], "f/11/en/caption/0"),
+        (["de", "es"], None),
+    ):
+        captions = flickr8k(raw, languages).captions.set_index("caption_id")
+        found = captions.loc["f/11/es/translation/0", "source_caption_id"]
+        assert (None if pd.isna(found) else found) == source
+
+
+def test_a_published_language_whose_file_is_not_there_can_be_added(tmp_path):
+    """Nobody distributes Flickr8k's Japanese."""
+    raw = write_flickr8k(tmp_path)
+    for path in (raw / "flickr8k/captions").glob("ja.*"):
+        path.unlink()
+    assert "ja.machine_translation.tsv: expected this file" in refusal(raw, ["en", "ja"])
+    add(raw, ["image\tlanguage\ttext", "11.jpg\tja\t犬が走る。"])
+    assert texts(flickr8k(raw, ["en", "ja"]), language="ja") == ["犬が走る。"]
+
+
 def test_translations_name_what_the_data_set_has_as_far_back_as_it_goes(tmp_path):
     """A translation of a translation that the data set has is one of that one's source."""
     raw = write_flickr8k(tmp_path)

@@ -24,6 +24,7 @@ from pipeline_lib.contract.word_vectors import (
 )
 from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles, WordVectorSource
+from pipeline_lib.text.tokenizers import build_tokenizer
 from pipeline_lib.text.training_text import training_sentences, training_words
 from pipeline_lib.text.word_vectors import load_vectors, read_vec, train_fasttext
 from stages import word_vectors as stage
@@ -92,6 +93,20 @@ def test_accents_of_a_file_may_be_decomposed(tmp_path):
     path = tmp_path / "wiki.fr.vec"
     path.write_text("2 2\ncafe\u0301 1 0\nman 0 1\n", encoding="utf-8")
     assert read_vec(path, {"café", "man"})[0] == ["café", "man"]
+
+
+def test_what_moses_writes_with_an_entity_has_the_vector_of_its_plain_spelling(tmp_path):
+    tokens = build_tokenizer("fr", "moses", True, False)("L'homme & d'un \"chien\"")
+    plain = ["l'", "d'", '"', "&", "homme", "un", "chien"]
+    lines = [f"{word} {number} 1" for number, word in enumerate(plain)]
+    (tmp_path / "x.vec").write_text("\n".join(["7 2", *lines]), encoding="utf-8")
+    words, vectors = read_vec(tmp_path / "x.vec", {*tokens})
+    assert (
+        {*words} == {*tokens} == {"l&apos;", "d&apos;", "&quot;", "&amp;", "homme", "un", "chien"}
+    )
+    assert vectors[words.index("d&apos;")].tolist() == [1, 1]
+    (tmp_path / "x.vec").write_text("2 2\n' 1 1\n&apos; 2 1\n", encoding="utf-8")
+    assert read_vec(tmp_path / "x.vec", {"&apos;"})[1].tolist() == [[2, 1]]
 
 
 @pytest.mark.parametrize(
