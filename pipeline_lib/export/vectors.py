@@ -228,7 +228,7 @@ def _check_quotes(table: Path) -> None:
     most = csv.field_size_limit(_LONGEST)
     start = 1
     try:
-        with open(table, newline="", encoding="utf-8", errors="replace") as file:
+        with open(table, newline="", encoding="utf-8-sig", errors="replace") as file:
             rows = csv.reader(file, strict=True)
             for _ in rows:
                 start = rows.line_num + 1
