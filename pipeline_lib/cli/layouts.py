@@ -94,8 +94,8 @@ def _table(source: Source, raw: Path) -> Found:
 def _corpus(reader: str, **options: object) -> Door:
     def door(source: Source, raw: Path) -> Found:
         """Link a corpus in its publishers' layout, and its photos."""
-        there = [*languages_there(reader, source.captions), *added_languages(source.captions)]
-        asked = source.languages or there
+        published = languages_there(reader, source.captions, **options)
+        asked = source.languages or [*published, *added_languages(source.captions)]
         chosen = {"languages": [*dict.fromkeys(asked)], **options}
         corpus = read_corpus(reader, source.captions, source.name, **chosen)
         found = [

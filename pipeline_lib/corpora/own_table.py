@@ -7,11 +7,12 @@ splits that it does not name are filled in.
 import codecs
 import csv
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.files import note_lines, read_lines
 
@@ -106,14 +107,30 @@ def _tab_rows(lines: list[str]) -> _Rows:
 
 
 def _comma_rows(lines: list[str], path: Path, problems: list[str]) -> _Rows:
-    reader, rows, start = csv.reader((f"{line}\n" for line in lines), strict=True), [], 1
+    rows: _Rows = []
+    try:
+        for number, row in comma_rows((f"{line}\n" for line in lines), path):
+            rows.append((number, row))  # those before a mistake are kept
+    except ContractError as error:
+        problems.append(str(error))
+    return rows
+
+
+def comma_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line, and the cells, of each row of a .csv.
+
+    Raises:
+        ContractError: If a quote is not closed, or closed amid a cell; names the line, of ``path``.
+    """
+    reader, start = csv.reader(lines, strict=True), 1
     try:
         for row in reader:
-            rows.append((start, row))
+            yield start, row
             start = reader.line_num + 1
     except csv.Error as error:
-        problems.append(f"{path}:{start}: expected CSV, found: {error}. Mend its quotes")
-    return rows
+        raise ContractError(
+            f"{path}:{start}: expected CSV, found: {error}. Mend its quotes"
+        ) from error
 
 
 def _usable(

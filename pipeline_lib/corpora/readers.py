@@ -33,9 +33,12 @@ PUBLISHED = {
 """Languages of the readers whose photos a user can add captions to."""
 
 
-def languages_there(reader: str, raw: Path) -> list[str]:
-    """Return the languages of a published data set that its folder can be read in."""
-    return flickr8k.languages_there(raw) if reader == "flickr8k" else [*PUBLISHED[reader]]
+def languages_there(reader: str, raw: Path, **options: object) -> list[str]:
+    """Return the languages that a published data set can be read in: by its folder, its options."""
+    if reader == "flickr8k":
+        return flickr8k.languages_there(raw)
+    without = "ja" if options.get("japanese") == "none" else None
+    return [language for language in PUBLISHED[reader] if language != without]
 
 
 def read_corpus(reader: str, raw: Path, dataset: str, **options: object) -> Corpus:
@@ -49,9 +52,7 @@ def read_corpus(reader: str, raw: Path, dataset: str, **options: object) -> Corp
         return read(raw, dataset, **options)
     languages, published = options["languages"], PUBLISHED[reader]
     added = read_added(raw, languages, published)
-    lacking = {*published} - {*languages_there(reader, raw)}
-    if options.get("japanese") == "none":
-        lacking.add("ja")
+    lacking = {*published} - {*languages_there(reader, raw, **options)}
     written = lacking & {*added["language"]}  # by the user: the data set's own are not there
     own = [each for each in languages if each in published and each not in written]
     corpus = read(raw, dataset, **options | {"languages": own})

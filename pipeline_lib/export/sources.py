@@ -27,9 +27,7 @@ def sources_of(study: Path, name: str, pairs: str) -> list[str]:
     Returns:
         Names of data sets, and paths; empty if the study is not there, or is another one by now.
     """
-    try:
-        settings = load_settings(study / PARAMS)
-    except SettingsError:
+    if not (settings := _settings(study)):
         return []
     recipes = {each: settings.recipe(each) for each in settings.recipes}
     if name not in recipes or recipes[name].pairs != pairs:
@@ -40,11 +38,16 @@ def sources_of(study: Path, name: str, pairs: str) -> list[str]:
 
 def readers_of(study: Path) -> dict[str, str]:
     """Return what reads each data set of a study, by its name; none if the study is not there."""
+    datasets = settings.datasets if (settings := _settings(study)) else {}
+    return {name: dataset.reader for name, dataset in datasets.items()}
+
+
+def _settings(study: Path) -> Settings | None:
+    """Return the settings of a study; none if it is not there, or cannot be read."""
     try:
-        settings = load_settings(study / PARAMS)
+        return load_settings(study / PARAMS)
     except SettingsError:
-        return {}
-    return {name: dataset.reader for name, dataset in settings.datasets.items()}
+        return None
 
 
 def _of_recipe(settings: Settings, recipe: Recipe) -> Iterator[str]:

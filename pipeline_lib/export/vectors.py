@@ -4,6 +4,7 @@ import codecs
 import csv
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
+from pipeline_lib.corpora.own_table import comma_rows
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.given import open_given
 from pipeline_lib.models.embedder import Embedder, WordlessError
@@ -53,15 +55,15 @@ def embed_table(
 ) -> tuple[int, int]:
     """Write the rows of a table with the column ``vector`` added.
 
-    Returns:
-        How many there are, and how many of them are longer than what the model reads.
-
     Args:
         embedder: The model.
         table: ``.parquet``, ``.csv`` (quoted) or tabs (not quoted), with the column ``text``. All
             columns of the latter two are text.
         language: Of all rows; else the column ``language`` says it.
         output: Parquet to publish.
+
+    Returns:
+        How many there are, and how many of them are longer than what the model reads.
 
     Raises:
         ContractError: If a column or a language is missing, or rows have no word, or the output is
@@ -226,17 +228,12 @@ def _check_quotes(table: Path) -> None:
     Arrow takes all lines to the next quote, or to the end, for one cell then.
     """
     most = csv.field_size_limit(_LONGEST)
-    start = 1
     try:
         with open(table, newline="", encoding="utf-8-sig", errors="replace") as file:
-            rows = csv.reader(file, strict=True)
-            for _ in rows:
-                start = rows.line_num + 1
-    except csv.Error as error:
+            deque(comma_rows(file, table), maxlen=0)
+    except ContractError as error:
         if "field limit" not in str(error):  # of a longer cell, reading the table says more
-            raise ContractError(
-                f"{table}:{start}: expected CSV, found: {error}. Mend its quotes"
-            ) from error
+            raise
     finally:
         csv.field_size_limit(most)
 

@@ -115,7 +115,9 @@ def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
         changed = [
             path
             for path, stat in found.items()
-            if not _is_current(known.get(path), stat) or _leads_out(photos / path, photos)
+            if not _is_current(known.get(path), stat)
+            # A link has the size and the time of what it leads to.
+            or (os.path.islink(photos / path) and _leads_out(photos / path, photos))
         ]
         of_content = {row[2]: row for row in known.values() if not row[3]}
 
@@ -203,12 +205,11 @@ def _stat(path: Path) -> tuple[int, int] | None:
 
 def _is_inside(path: Path, folder: Path) -> bool:
     # Not Path's: it raises where no right lets it look.
-    return os.path.isfile(path) and path.resolve().is_relative_to(folder)
+    return os.path.isfile(path) and not _leads_out(path, folder)
 
 
 def _leads_out(path: Path, folder: Path) -> bool:
-    """Return whether a path is a link out of a folder: it has the time of what it leads to."""
-    return os.path.islink(path) and not path.resolve().is_relative_to(folder)
+    return not path.resolve().is_relative_to(folder)
 
 
 def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:
@@ -301,7 +302,7 @@ def _outcome(digest: str, vector: np.ndarray | ImageError) -> _Outcome:
 def _content(path: Path, folder: Path) -> tuple[str, str]:
     """Return the SHA-256 of a photo, and what is wrong with it, or nothing."""
     try:
-        if not path.resolve().is_relative_to(folder):
+        if _leads_out(path, folder):
             return "", "leads out of the folder: copy the photo into it"
         return file_sha256(path), ""
     except OSError as error:

@@ -30,7 +30,7 @@ from pipeline_lib.corpora import multi30k
 from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
 from pipeline_lib.corpora.own_captions import _in_circles as in_circles
 from pipeline_lib.corpora.parallel import parallel_text
-from pipeline_lib.corpora.readers import READERS
+from pipeline_lib.corpora.readers import READERS, read_corpus
 
 ALL_SPLITS = [split.name for split in multi30k.SPLITS]
 MULTI30K = {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}
@@ -653,6 +653,14 @@ def test_chinese_captions_of_coco_are_those_of_coco_cn(tmp_path):
     translated = texts(corpus, annotation="translation")
     assert translated == [f"翻译 {i}" for i in range(5)]
     assert not sources(corpus)
+
+
+def test_japanese_can_be_added_to_coco_where_none_of_its_own_is_read(tmp_path):
+    raw, english = write_coco(tmp_path), COCO | {"languages": ["en"], "japanese": "none"}
+    photo = read_corpus("coco", raw, "c", **english).images["path"].iloc[0]
+    write_lines(raw / "added_captions.tsv", ["image\tlanguage\ttext", f"{photo}\tja\t犬が走る。"])
+    found = read_corpus("coco", raw, "c", **english | {"languages": ["en", "ja"]})
+    assert texts(found, language="ja") == ["犬が走る。"]
 
 
 def write_coco_in_three_languages(raw: Path) -> tuple[Path, list[str]]:
