@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import of_kinds
 from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.corpora.selection import shuffled
 from pipeline_lib.settings.recipes import Recipe
 
 
 def growth_problems(known: Known) -> Iterator[str]:
-    """Yield runs on so few photos or languages that word vectors have more numbers than photos."""
+    """Yield what runs on fewer photos or languages cannot be compared in, or learnt from.
+
+    That is word vectors of more languages than the recipe's, or of more numbers than photos, and
+    shares of the photos without a caption in one of the languages.
+    """
     for name, chosen in known.settings.growth.items():
         dim = known.settings.word_vectors[chosen.word_vectors].dim
         photos = _training_photo_count(known, known.recipes[name])
@@ -21,6 +28,9 @@ def growth_problems(known: Known) -> Iterator[str]:
                     "Make the share larger"
                 )
         yield from _growth_in_languages(known, name, dim)
+        yield from _other_languages(known, name)
+        for share in chosen.photos:
+            yield from _languages_without_share(known, name, share)
 
 
 def _growth_in_languages(known: Known, name: str, dim: int) -> Iterator[str]:
@@ -41,6 +51,31 @@ def _growth_in_languages(known: Known, name: str, dim: int) -> Iterator[str]:
         )
 
 
+def _other_languages(known: Known, name: str) -> Iterator[str]:
+    """Yield a recipe whose word vectors are made of text that its runs do not read."""
+    recipe = known.recipes[name]
+    if other := (known.training_languages(recipe.pairs) or set()) - {*recipe.languages}:
+        yield (
+            f"growth.{name}.pairs: expected a pair set of the recipe's languages "
+            f"{', '.join(recipe.languages)} alone, since word vectors are made of all its text, "
+            f"found {', '.join(sorted(other))} in {recipe.pairs}, too. Make one without"
+        )
+
+
+def _languages_without_share(known: Known, name: str, share: float) -> Iterator[str]:
+    """Yield languages that no photo of a share has a caption in."""
+    recipe = known.recipes[name]
+    photos = _training_photos(known, recipe)
+    drawn = shuffled(np.array(sorted(photos), object), known.settings.selection_seed)
+    left = {*drawn[: round(share * len(photos))]}
+    for language in recipe.languages if left else ():
+        if left.isdisjoint(_captioned(known, recipe.pairs, language)):
+            yield (
+                f"growth.{name}.photos: expected captions of each language in every share, found "
+                f"none in {language} of the {len(left)} photos of share {share}. Make it larger"
+            )
+
+
 def _captioned(known: Known, pairs: str, language: str) -> set[str]:
     """Return the ids of the training photos of pair sets with captions of a language."""
     found = set()
@@ -53,10 +88,16 @@ def _captioned(known: Known, pairs: str, language: str) -> set[str]:
 
 def _training_photo_count(known: Known, recipe: Recipe) -> int:
     """Return how many training photos with features a recipe has (most, of drawn ones)."""
+    data = known.data.get(recipe.dataset)
+    if data is not None and data.images is None:
+        return data.photos.get(TRAIN, 0)
+    return len(_training_photos(known, recipe))
+
+
+def _training_photos(known: Known, recipe: Recipe) -> set[str]:
+    """Return the training photos with features of a recipe; none of those that a stage draws."""
     _, seen = known.extractors_and_photos(recipe)
     data = known.data.get(recipe.dataset)
-    if data is None or seen is None:
-        return 0
-    if data.images is None:
-        return data.photos.get(TRAIN, 0)
-    return len(known.training_photos(recipe.pairs) & seen)
+    if data is None or data.images is None or seen is None:
+        return set()
+    return known.training_photos(recipe.pairs) & seen

@@ -64,10 +64,18 @@ def procrustes(source: Tensor, target: Tensor) -> Tensor:
 
 
 def nearest_orthogonal(matrix: Tensor) -> Tensor:
-    """Return the orthogonal matrix nearest to ``matrix`` ``[dim, dim]``: its polar factor."""
+    """Return the orthogonal matrix nearest to ``matrix`` ``[dim, dim]``: its polar factor.
+
+    Of a singular matrix it is the nearest one that is nearest to the identity, too: vectors that
+    are aligned already stay so where the pairs say nothing.
+    """
     if matrix.dtype == torch.float64:
         return polar_factor(matrix)
-    left, _, right = torch.linalg.svd(matrix)
+    left, values, right = torch.linalg.svd(matrix)
+    free = values <= values[0] * len(matrix) * torch.finfo(matrix.dtype).eps
+    if free.any():
+        a, _, b = torch.linalg.svd(left[:, free].T @ right[free].T)
+        right[free] = a @ b @ right[free]
     return left @ right
 
 

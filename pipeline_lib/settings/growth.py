@@ -16,7 +16,7 @@ class Growth(Strict):
     first language, its first two, and so on.
 
     Attributes:
-        pairs: The recipe's pair set.
+        pairs: The recipe's pair set, of its languages alone.
         features: The recipe's features.
         word_vectors: The recipe's word vectors, made anew for each run. They must be latent
             semantic ones of its pair set: others may know what a run is to do without.

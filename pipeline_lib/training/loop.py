@@ -209,7 +209,7 @@ class _Run:
         progress, pace = self.progress, self.pace
         # All chance of an update follows from its number: dropout and draws on every device too.
         random = np.random.default_rng([self.work.seed, progress.update])
-        torch.manual_seed(int(random.integers(2**62)))
+        ranks.start_update(int(random.integers(2**62)))
         for group in self.optimizer.param_groups:
             group["lr"] = pace.learning_rate(progress.update, progress.stalls)
         self.optimizer.zero_grad()

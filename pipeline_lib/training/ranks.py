@@ -10,6 +10,7 @@ Not torch's DistributedDataParallel: it averages where losses here are sums, wai
 rank whose part of a batch reaches no weight, and has no sparse gradients on CUDA.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -28,6 +29,9 @@ Made = TypeVar("Made")
 
 _NONE, _DENSE, _SPARSE = range(3)
 """Kinds of gradients."""
+
+_embedded: Counter[str] = Counter()
+"""How often an update has embedded what so far (:func:`own_chance`)."""
 
 
 def count() -> int:
@@ -92,6 +96,12 @@ def share(value: Tensor) -> Tensor:
     return value if count() == 1 else value / count()
 
 
+def start_update(seed: int) -> None:
+    """Let all chance of an update follow from its seed, on every device."""
+    torch.manual_seed(seed)
+    _embedded.clear()
+
+
 @contextmanager
 def own_chance(what: str) -> Iterator[None]:
     """Draw other random numbers than the other ranks within the block; afterwards go on as before.
@@ -100,12 +110,14 @@ def own_chance(what: str) -> Iterator[None]:
     dropout does, by each for itself.
 
     Args:
-        what: What is embedded; within an update, each has numbers of its own.
+        what: What is embedded; within an update, each has numbers of its own, each time.
     """
     if count() == 1:
         yield
         return
-    seeds = [torch.initial_seed(), dist.get_rank(), crc32(what.encode())]  # the update's
+    of_update = [torch.initial_seed(), crc32(what.encode()), _embedded[what]]
+    _embedded[what] += 1
+    seeds = [*of_update, dist.get_rank()]
     seed = int(np.random.default_rng(seeds).integers(2**62))
     cuda = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(cuda):

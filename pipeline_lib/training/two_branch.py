@@ -17,7 +17,7 @@ from pipeline_lib.models.losses import (
     ranking_hinge,
     reverse_gradient,
 )
-from pipeline_lib.models.similarity import cosine
+from pipeline_lib.models.similarity import cosine, euclidean
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training import ranks
@@ -32,6 +32,9 @@ from pipeline_lib.training.tasks import (
     embed_images,
     select_rows,
 )
+
+Scores = Callable[[Tensor, Tensor], Tensor]
+"""Similarities of all pairs of two sides: ``[n, dim], [m, dim] -> [n, m]``."""
 
 TWO_BRANCH = "two_branch"
 PRETRAINING = "pretraining"
@@ -127,11 +130,13 @@ def _task(
         ) / len(chosen)
         sides = {language: (vectors[language], item.image) for language, item in chosen.items()}
         if recipe.sentence_neighbourhood_weight:
-            total = total + recipe.sentence_neighbourhood_weight * _neighbourhood(sides, recipe)
+            constraint = _neighbourhood(sides, recipe, model.scores)
+            total = total + recipe.sentence_neighbourhood_weight * constraint
         if recipe.word_neighbourhood_weight or recipe.classifier_weight:
             averages = _averages(model, chosen)
             if recipe.word_neighbourhood_weight:
-                total = total + recipe.word_neighbourhood_weight * _neighbourhood(averages, recipe)
+                constraint = _neighbourhood(averages, recipe, _word_scores(model))
+                total = total + recipe.word_neighbourhood_weight * constraint
             if recipe.classifier_weight:
                 classified = _classification(learner.layers[CLASSIFIER], averages, recipe)
                 total = total + recipe.classifier_weight * classified
@@ -155,7 +160,7 @@ def _pretraining_task(
         tuned = {name: p.requires_grad for name, p in words.items()}
         for p in words.values():
             p.requires_grad_(False)
-        total = _neighbourhood(_averages(model, chosen), recipe)
+        total = _neighbourhood(_averages(model, chosen), recipe, _word_scores(model))
         for name, p in words.items():
             p.requires_grad_(tuned[name])
         return {"hinge": total}
@@ -244,11 +249,13 @@ def _in_parts(queries: Callable[[], Tensor]) -> int | None:
     return None if ranks.count() == 1 else int(queries().sum())
 
 
-def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch) -> Tensor:
+def _neighbourhood(
+    sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch, scores_of: Scores
+) -> Tensor:
     """Return Eq. 1 between languages, averaged over their pairs and both directions."""
     terms = []
     for (a, a_image), (b, b_image) in combinations(sides.values(), 2):
-        a_to_b, b_to_a = _cosines(a, b)
+        a_to_b, b_to_a = _both_ways(a, b, scores_of)
         for scores, queries, candidates in ((a_to_b, a_image, b_image), (b_to_a, b_image, a_image)):
             same = ranks.own(queries)[:, None] == candidates[None, :]
             known = _in_parts(partial(torch.isin, queries, candidates))
@@ -259,12 +266,17 @@ def _neighbourhood(sides: Mapping[str, tuple[Tensor, Tensor]], recipe: TwoBranch
     return torch.stack(terms).mean()
 
 
-def _cosines(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Compare this rank's part of each side with all of the other."""
+def _both_ways(a: Tensor, b: Tensor, scores_of: Scores) -> tuple[Tensor, Tensor]:
+    """Compare this rank's part of each side with all of the other; ``a`` is the upper one."""
     if ranks.count() == 1:
-        scores = cosine(a, b)
+        scores = scores_of(a, b)
         return scores, scores.T
-    return cosine(ranks.own(a), b), cosine(ranks.own(b), a)
+    return scores_of(ranks.own(a), b), scores_of(a, ranks.own(b)).T
+
+
+def _word_scores(model: JointSpace) -> Scores:
+    """Return how averages of words are compared: as sentences are, but they lie in no order."""
+    return euclidean if model.architecture.similarity == "euclidean" else cosine
 
 
 def _averages(model: JointSpace, chosen: Mapping[str, Chosen]) -> dict[str, tuple[Tensor, Tensor]]:

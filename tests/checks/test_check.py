@@ -148,6 +148,16 @@ PROBLEMS = {
         "the recipe, up to en, as many as its word vectors have numbers, found 5. Name a language "
         "that more photos have first",
     ),
+    "growth of a recipe whose word vectors know more languages": (
+        lambda: [change("recipes", "mine", "languages", to=["en"]), grow([0.8])],
+        "growth.mine.pairs: expected a pair set of the recipe's languages en alone, since word "
+        "vectors are made of all its text, found de in mine, too. Make one without",
+    ),
+    "a share of photos without a caption in a language": (
+        lambda: [english_of_five(), grow([0.07])],
+        "growth.mine.photos: expected captions of each language in every share, found none in en "
+        "of the 2 photos of share 0.07. Make it larger",
+    ),
     "validation sentences of photos without features": (
         lambda: text_alone(validation="same"),
         "recipes.mine.pairs: expected features of all validation photos, text has 2 (first: text:",

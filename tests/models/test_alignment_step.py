@@ -107,6 +107,20 @@ def test_procrustes_equals_scipy_under_noise():
     torch.testing.assert_close(procrustes(source, target), torch.from_numpy(expected.T))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fewer_pairs_than_dimensions_leave_aligned_words_aligned(dtype):
+    """LAPACK completes a singular map with whatever basis it finds: others then lose their way."""
+    generator = torch.Generator().manual_seed(0)
+    source = unit(generator, 200, 64)
+    target = F.normalize(source + 0.02 * unit(generator, 200, 64), dim=1)
+    found = procrustes(source[:30].to(dtype), target[:30].to(dtype)).double()
+    torch.testing.assert_close(found @ found.T, torch.eye(64).double(), atol=1e-5, rtol=0)
+    exact = procrustes(source[:30], target[:30])
+    torch.testing.assert_close(found, exact, atol=1e-3, rtol=0)
+    nearest = (source[30:] @ found.T @ target.T).argmax(dim=1)
+    assert torch.equal(nearest, torch.arange(30, 200))
+
+
 def test_loss_by_hand():
     """x = (1, 0) maps to (0, 1); its y is (0, 1): -2, nearest target 1, nearest source of y 1.
 

@@ -16,6 +16,7 @@ from pipeline_lib.compute.arithmetic import kernels
 from pipeline_lib.models.encoders import BatchNorm
 from pipeline_lib.training import loop, ranks
 from pipeline_lib.training.fitting import fit
+from pipeline_lib.training.objectives import build_objective
 
 UPDATES, TEXT_ALONE = 20, "tiny:9"
 SHORT = {"batch_size": 5, "validate_every_updates": 1}
@@ -162,6 +163,22 @@ def test_ranks_plan_alike_and_drop_each_their_own(tmp_path):
         assert not torch.equal(own[0], own[1])
     drawn = torch.cat([own for _, own in found]).flatten()
     assert len(drawn.unique()) == len(drawn)
+
+
+def masks():
+    """Return the images' vectors of each language of an update of MLMME, dropped out by half."""
+    learner = tiny.learner(tiny.recipe("joint", image_dropout=0.5, batch_size=12))
+    task = build_objective(learner.train(), tiny.examples(learner), 1).tasks[0]
+    found, embed = [], learner.space.image_vectors
+    learner.space.image_vectors = lambda features: found.append(embed(features)) or found[-1]
+    ranks.start_update(5)
+    task.terms(learner.space, task.stream[0])
+    return torch.stack(found).detach()
+
+
+def test_ranks_drop_what_is_embedded_twice_in_an_update_anew(tmp_path):
+    for first, second in in_ranks(2, tmp_path, masks):
+        assert not (first == second).all(dim=1).any()
 
 
 def rows_read():

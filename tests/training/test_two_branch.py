@@ -21,7 +21,7 @@ from tiny_models import (
 from torch.nn import functional as F
 
 from pipeline_lib.contract.reports import MEAN_RANK, RECALL_SUM
-from pipeline_lib.models.similarity import cosine
+from pipeline_lib.models.similarity import SIMILARITIES, cosine
 from pipeline_lib.settings.objectives import TwoBranch
 from pipeline_lib.training.batches import ByImage
 from pipeline_lib.training.examples import Examples, Sentences
@@ -118,6 +118,44 @@ def test_the_loss_equals_plain_loops_also_where_captions_are_missing(violations,
     with torch.no_grad():
         found = made.tasks[0].loss(learner.space, torch.tensor(batch)).item()
         assert found == pytest.approx(by_loops(learner, examples, batch), rel=1e-4)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "euclidean", "order", "squared_order"])
+def test_sentences_of_two_languages_are_compared_as_the_recipe_says(similarity):
+    """German lies above English, both ways; averaged words are in no order."""
+    weights = ALONE | {"sentence_neighbourhood_weight": 1.0, "word_neighbourhood_weight": 0.5}
+    ordered = "order" in similarity
+    learner, corpus, made = prepare_learner(
+        "two_branch", margin=0.3, similarity=similarity, absolute=ordered, **weights
+    )
+    recipe, batch = learner.recipe, [0, 1, 2, 3]
+    sides, averages = {}, {}
+    for key, of in corpus.sentences.items():
+        rows = [row for row in range(len(of)) if of.image_index[row] in batch]
+        at = [int(of.image_index[row]) for row in rows]
+        sides[key[1]] = at, [sentence(learner.space, corpus, key, row) for row in rows]
+        averages[key[1]] = at, [averaged_words(learner.space, of, row, key[1]) for row in rows]
+    with torch.no_grad():
+        found = made.tasks[0].loss(learner.space, torch.tensor(batch)).item()
+        own = SIMILARITIES[similarity]
+        expected = both_ways(sides, own, recipe)
+        expected += 0.5 * both_ways(averages, cosine if ordered else own, recipe)
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
+def both_ways(sides, similarity, recipe):
+    """Return Eq. 1 of two languages by loops over a matrix whose rows are the upper one's."""
+    (upper, a), (lower, b) = sides["de"], sides["en"]
+    scores, losses = similarity(torch.stack(a), torch.stack(b)).tolist(), []
+    for table, rows, columns in (
+        (scores, upper, lower),
+        ([*zip(*scores, strict=True)], lower, upper),
+    ):
+        for i, line in zip(rows, table, strict=True):
+            right = [score for j, score in zip(columns, line, strict=True) if j == i]
+            wrong = [score for j, score in zip(columns, line, strict=True) if j != i]
+            losses.append((len(rows), hinge(min(right), wrong, len(columns), recipe)))
+    return sum(loss / queries for queries, loss in losses) / 2
 
 
 def test_a_batch_by_hand():
