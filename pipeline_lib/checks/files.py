@@ -56,6 +56,21 @@ def missing_files(known: Known) -> Iterator[str]:
         yield f"{PUBLISHED}: expected the figures that papers print, found no file"
 
 
+def folder_problems(known: Known) -> Iterator[str]:
+    """Yield folders that hold all that stages write: DVC's graph cannot depend on one."""
+    settings = known.settings
+    named = {f"datasets.{name}.raw": own.raw for name, own in settings.datasets.items()}
+    named |= {f"extractors.{name}.images": own.images for name, own in settings.extractors.items()}
+    named["evaluations.sts.source"] = settings.evaluations.sts.source
+    for key, folder in named.items():
+        path = Path(os.path.abspath(folder))  # links are followed by neither DVC nor this
+        if any(Path(written).absolute().is_relative_to(path) for written in ("data", "metrics")):
+            yield (
+                f"{key}: expected a folder without what stages write, such as one in data/raw, "
+                f"found {folder}. Move the files into a folder of their own"
+            )
+
+
 def file_problems(known: Known) -> Iterator[str]:
     """Yield what the last stages could not read: sentences with scores, and printed figures."""
     for key, path in _scored(known.settings):

@@ -85,9 +85,14 @@ def _feature_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]
     taught = () if recipe.reads_text_alone else known.datasets(recipe.pairs)
     for name in sorted({recipe.dataset, *taught}):
         if unseen := (known.photos(name) or set()) - seen:
+            drawn = known.data[name].images is None
+            lacking = (
+                f"the photos of {name}"
+                if drawn
+                else f"{len(unseen):,} photos of {name} (first: {min(unseen)})"
+            )
             yield (
-                f"{where}.features: {len(unseen):,} photos of {name} (first: "
-                f"{min(unseen)}) have no features by {' and '.join(extractors)}, of "
+                f"{where}.features: {lacking} have no features by {' and '.join(extractors)}, of "
                 f"{', '.join(sorted(sets))}. Name an extractor of {name} in more_features"
             )
     if recipe.reads_text_alone:

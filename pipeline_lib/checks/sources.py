@@ -14,9 +14,25 @@ from pipeline_lib.corpora.world.generate import argument_problems, drawn_files
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.transforms import crop_problems
 from pipeline_lib.running.publishing import digest_in_name
+from pipeline_lib.settings.entries import PAIRS, entry_of
 from pipeline_lib.settings.images import Extractor, ImageFeatures
 from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.strict import suggest, unknown
+
+
+def word_vector_problems(known: Known) -> Iterator[str]:
+    """Yield word vectors of more numbers than training photos."""
+    for name, vectors in known.settings.word_vectors.items():
+        pairs = entry_of(vectors.source, PAIRS)
+        data = [known.data.get(dataset) for dataset in known.datasets(pairs)]
+        if vectors.method != "latent_semantic" or any(e is None or e.images is None for e in data):
+            continue  # what a stage draws, or lends, is not known yet
+        if (photos := len(known.training_photos(pairs))) < vectors.dim:
+            yield (
+                f"word_vectors.{name}.dim: expected {photos:,} or less, as many as training photos "
+                f"of {pairs} have captions, found {vectors.dim}. Lower it, and word_dim of the "
+                "recipes that start from it, or add captions"
+            )
 
 
 def world_problems(known: Known) -> Iterator[str]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from pipeline_lib.checks.data import known_data
 from pipeline_lib.checks.features import given_features, mixed_features
-from pipeline_lib.checks.files import file_problems, missing_files
+from pipeline_lib.checks.files import file_problems, folder_problems, missing_files
 from pipeline_lib.checks.growth import growth_problems
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.leaks import leaks
@@ -16,6 +16,7 @@ from pipeline_lib.checks.sources import (
     language_problems,
     pair_set_problems,
     split_problems,
+    word_vector_problems,
     world_problems,
 )
 from pipeline_lib.checks.suspicious import suspicious
@@ -32,8 +33,8 @@ from pipeline_lib.settings.study import PARAMS, Settings
 CHECKS = (
     world_problems, split_problems, language_problems, extractor_problems, pair_set_problems,
     nothing_left, translator_language_problems, translator_problems, translation_problems,
-    lender_problems, recipe_problems, given_features, mixed_features, reranking_problems, leaks,
-    growth_problems, memory_problems, file_problems,
+    lender_problems, word_vector_problems, recipe_problems, given_features, mixed_features,
+    reranking_problems, leaks, growth_problems, memory_problems, folder_problems, file_problems,
 )  # fmt: skip
 """What looks for all that would fail, in the order in which it is told."""
 

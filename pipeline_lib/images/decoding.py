@@ -125,9 +125,11 @@ def _scale_transparent_level(image: Image.Image) -> None:
     Of colours in 16 bits their upper halves decide: pixels have no more.
     """
     level, form = image.info.get("transparency"), image.tile[0][3] if image.tile else ""
-    if image.format == "PNG" and form in ("L;2", "L;4"):
-        image.info["transparency"] = level * 255 // (2 ** int(form[-1]) - 1) if level else level
-    elif image.format == "PNG" and form == "RGB;16B" and level is not None:
+    if image.format != "PNG" or level is None:
+        return
+    if form in ("L;2", "L;4"):
+        image.info["transparency"] = level * 255 // (2 ** int(form[-1]) - 1)
+    elif form == "RGB;16B":
         image.info["transparency"] = tuple(value >> 8 for value in level)
 
 

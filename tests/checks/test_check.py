@@ -158,6 +158,24 @@ PROBLEMS = {
         "growth.mine.photos: expected captions of each language in every share, found none in en "
         "of the 2 photos of share 0.07. Make it larger",
     ),
+    "word vectors of more numbers than photos": (
+        lambda: [
+            change("word_vectors", "mine_latent", "dim", to=31),
+            change("recipes", "mine", "word_dim", to=31),
+        ],
+        "word_vectors.mine_latent.dim: expected 30 or less, as many as training photos of mine "
+        "have captions, found 31. Lower it, and word_dim of the recipes that start from it",
+    ),
+    "scored sentences among all that stages write": (
+        lambda: change("evaluations", "sts", "source", to="./data"),
+        "evaluations.sts.source: expected a folder without what stages write, such as one in "
+        "data/raw, found ./data. Move the files into a folder of their own",
+    ),
+    "photos around the whole study": (
+        lambda: change("extractors", "mine_lite0", "images", to=".."),
+        "extractors.mine_lite0.images: expected a folder without what stages write, such as one in "
+        "data/raw, found ... Move the files into a folder of their own",
+    ),
     "validation sentences of photos without features": (
         lambda: text_alone(validation="same"),
         "recipes.mine.pairs: expected features of all validation photos, text has 2 (first: text:",
@@ -446,6 +464,11 @@ PROBLEMS_OF_WORLD = {
         lambda: add("translators", "others", "world_en_de", target_language="fr"),
         "translators.others.target_language: world_parallel has no captions in fr in the split "
         "train. It has de, en",
+    ),
+    "photos of a drawing that no extractor has": (
+        lambda: change("recipes", "kadar_disjoint", "more_features", to="none"),
+        "recipes.kadar_disjoint.features: the photos of world_sketch have no features by "
+        "world_lite0, of world. Name an extractor of world_sketch in more_features",
     ),
     "a translator of what is no translation": (
         lambda: add("translators", "others", "world_en_de", dataset="world", target_language="ja"),

@@ -659,6 +659,15 @@ def test_a_transparent_level_of_greyscale_of_any_bits_lies_over_white(tmp_path, 
         np.testing.assert_array_equal(decode(tmp_path / "a.png")[:, :, 0], shown)
 
 
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+def test_greyscale_of_any_bits_needs_no_transparent_level(tmp_path, bits):
+    levels = np.arange(64).reshape(8, 8) % 2**bits
+    write_png(tmp_path / "a.png", bits, 0, levels, ())
+    shown = np.asarray(Image.open(tmp_path / "a.png").convert("RGB"))
+    assert shown.max() == 255 * levels.max() // (2**bits - 1)
+    np.testing.assert_array_equal(decode(tmp_path / "a.png"), shown)
+
+
 def test_a_transparent_colour_of_16_bits_lies_over_white(tmp_path):
     colours = np.array([[[1000, 2000, 3000], [40000, 2000, 3000]]] * 4)
     write_png(tmp_path / "a.png", 16, 2, np.tile(colours, (1, 2, 1)), (1000, 2000, 3000))
