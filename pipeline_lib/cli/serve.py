@@ -47,11 +47,12 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
     import torch  # seconds, which --help does without
 
     from pipeline_lib.models.embedder import Embedder
-    from pipeline_lib.search.index import default_index, update_index
+    from pipeline_lib.search.index import check_place, default_index, update_index
     from pipeline_lib.search.searcher import Searcher
 
     with _listen(port) as listening:
         embedder, file = Embedder.load(model), index or default_index(model, photos)
+        check_place(file)
         found = _load_captions(embedder, captions, file.parent)
         # Last of what may fail: to index a folder may take hours.
         searcher = Searcher(embedder, update_index(embedder, photos, file))

@@ -441,6 +441,11 @@ def _only_one(file: Path) -> Iterator[None]:
         yield
 
 
+def check_place(file: Path) -> None:
+    """Raise ContractError where an index cannot be kept, before hours of work for it."""
+    _lock_of(file).close()
+
+
 def _lock_of(file: Path) -> TextIO:
     if not file.name:
         raise ContractError("--index: expected the name of a file, found ''")

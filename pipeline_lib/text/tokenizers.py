@@ -25,6 +25,13 @@ Tokenize = Callable[[str], list[str]]
 _PART = 2048
 """Captions that a core takes at a time."""
 
+_LONGEST = 1000
+"""Characters that MeCab and jieba are given at a time, far more than a caption has.
+
+MeCab ends the process on 100,000 digits or letters in a row, and jieba takes the square of the time
+for twice as many characters that form no words.
+"""
+
 
 def tokenize_captions(captions: pd.DataFrame, tokenizers: Mapping[str, Tokenizer]) -> pd.DataFrame:
     """Return captions with the column ``tokens`` added: one list of strings per row.
@@ -90,6 +97,10 @@ def build_tokenizer(
     return tokenize
 
 
+def _parts(text: str) -> list[str]:
+    return [text[start : start + _LONGEST] for start in range(0, len(text), _LONGEST)]
+
+
 def _mecab_tokenizer(_language: str) -> Tokenize:
     """Segmentation by MeCab with the IPA dictionary."""
     import fugashi
@@ -98,7 +109,7 @@ def _mecab_tokenizer(_language: str) -> Tokenize:
     tagger = fugashi.GenericTagger(f"{ipadic.MECAB_ARGS} -Owakati")
 
     def tokenize(text: str) -> list[str]:
-        return tagger.parse(text).split()
+        return [token for part in _parts(text) for token in tagger.parse(part).split()]
 
     return tokenize
 
@@ -116,7 +127,8 @@ def _jieba_tokenizer(_language: str) -> Tokenize:
     segmenter.initialized = True
 
     def tokenize(text: str) -> list[str]:
-        return [token for token in segmenter.cut(text) if not token.isspace()]
+        tokens = (token for part in _parts(text) for token in segmenter.cut(part))
+        return [token for token in tokens if not token.isspace()]
 
     return tokenize
 

@@ -793,6 +793,11 @@ const claims = document.querySelector('[aria-label^="What the papers claim"] tab
 const p = [...claims.tHead.rows[0].cells].find(cell => cell.textContent === 'p');
 p.firstChild.click();
 done.p = [...claims.tBodies[0].rows].map(row => row.cells[p.cellIndex].textContent);
+const models = document.querySelector('[aria-label^="Models: parameters"] table');
+const ends = [...models.tHead.rows[0].cells].find(cell => cell.textContent === 'schedule');
+done.schedules = [];
+for (const _ of [1, 2]) { ends.firstChild.click(); done.schedules.push(
+  [...models.tBodies[0].rows].map(row => row.cells[ends.cellIndex].textContent)); }
 box.scrollLeft = 300;
 done.fixed = table.tBodies[0].rows[0].cells[0].getBoundingClientRect().left
   - box.getBoundingClientRect().left;
@@ -840,6 +845,9 @@ def test_tables_are_sorted_and_filtered_and_links_open_recipes(chromium, tmp_pat
     assert "> .050" in done["p"]
     assert any("mlmme_b025" in cell for cell in done["p"])  # of which the digits are no p
     assert tested == sorted(tested, reverse=True)
+    falling, rising = ([word for word in turn if word != "–"] for turn in done["schedules"])
+    assert rising == sorted(rising) == falling[::-1]
+    assert len({*rising}) > 1
     assert done["scrolled"] == 300
     assert abs(done["fixed"]) <= 1.5
     name = done["picked"][0]

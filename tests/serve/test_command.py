@@ -99,6 +99,15 @@ def test_a_taken_port_is_named_before_photos_are_indexed(colours, tmp_path):
     assert not index.exists()
 
 
+def test_an_index_that_cannot_be_kept_is_named_before_captions_are_embedded(colours, tmp_path):
+    (tmp_path / "file").write_text("")
+    given = ["serve", colours / "model", colours / "photos", "--port", "0"]
+    result = CliRunner().invoke(
+        main, [*map(str, given), "--index", f"{tmp_path}/file/index.parquet"]
+    )
+    assert "expected a place to keep the index in" in str(result.exception)
+
+
 @pytest.mark.parametrize("made", [False, True])
 def test_captions_that_cannot_be_read_are_named_before_photos_are_indexed(colours, tmp_path, made):
     index, captions = tmp_path / "index.parquet", tmp_path / "captions.parquet"

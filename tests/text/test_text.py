@@ -218,6 +218,14 @@ def test_segmentation_loses_no_character_of_real_captions(real_data, language, t
         assert "".join(tokenize(text)) == "".join(nfc.split())
 
 
+@pytest.mark.parametrize(("language", "tokenizer"), [("ja", "mecab"), ("zh", "jieba")])
+def test_a_text_of_one_long_run_is_cut_in_parts(language, tokenizer):
+    """MeCab ends the process on 200,000 letters in a row; jieba takes minutes for the other."""
+    tokenize = build_tokenizer(language, tokenizer, True, False)
+    for run in ("a" * 200_000, "1" * 200_000, "犬" * 50_000):
+        assert "".join(tokenize(run)) == run
+
+
 def test_jieba_is_silent_and_leaves_no_file(tmp_path):
     code = """
 from pipeline_lib.text.tokenizers import build_tokenizer

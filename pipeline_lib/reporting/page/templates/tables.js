@@ -12,9 +12,10 @@ const element = (tag, properties, ...inside) => {
 const numberIn = (text) =>
   parseFloat((text.replace(/,(?=\d{3})/g, "").replace(/−/g, "-").match(/^[<>\s]*([-+]?\d*\.?\d+)/) || [])[1]);
 
+// A column of figures may hold words, such as what ended a training: they come after figures.
 const compare = (a, b, isNumber, sign) => {
-  if (!isNumber) return sign * a.localeCompare(b, "en", { numeric: true });
-  const [x, y] = [numberIn(a), numberIn(b)];
+  const [x, y] = isNumber ? [numberIn(a), numberIn(b)] : [NaN, NaN];
+  if (Number.isNaN(x) && Number.isNaN(y)) return sign * a.localeCompare(b, "en", { numeric: true });
   return Number.isNaN(x) || Number.isNaN(y) ? Number.isNaN(x) - Number.isNaN(y) : sign * (x - y);
 };
 
