@@ -153,7 +153,7 @@ def _write_study(root: Path, folder: Path, params: str) -> None:
         (folder / "checkout" / name).symlink_to(f"../../../{name}")
     no_figures = ",".join(COLUMNS)  # nobody has printed any of new data
     (folder / PUBLISHED).write_text(f"{no_figures}\n", encoding="utf-8")
-    (folder / ".dvcignore").write_text("__pycache__/\n", encoding="utf-8")
+    shutil.copyfile(root / ".dvcignore", folder / ".dvcignore")
     (folder / ".dvc").mkdir()
     (folder / ".dvc/config").write_text(CONFIG, encoding="utf-8")
     shutil.copytree(root / ".dvc/plots", folder / ".dvc/plots")

@@ -9,7 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection, get_context, parent_process
 from threading import Thread
@@ -56,7 +56,7 @@ def on_all_cores(
             done in this process.
 
     Raises:
-        Exception: What ``function`` raises, at the item's turn.
+        Exception: What ``function`` raises first; the other processes are killed.
         RuntimeError: A process was killed. All end with this one, whatever ends it.
     """
     items = list(items)
@@ -64,15 +64,42 @@ def on_all_cores(
     if at_once <= 1:
         yield from map(function, items)
         return
-    processes = get_context("fork")
-    chunk = max(1, len(items) // (16 * at_once))
+    size = max(1, len(items) // (16 * at_once))
+    parts = [items[start : start + size] for start in range(0, len(items), size)]
+    theirs, ours = os.pipe()
+    processes = get_context("fork"), _begin, (function, theirs, ours)
     try:
-        with ProcessPoolExecutor(at_once, processes, _begin, (function,)) as pool:
-            yield from pool.map(_call, items, chunksize=chunk)
+        with (
+            open(theirs),
+            open(ours, "w") as lifeline,
+            ProcessPoolExecutor(at_once, *processes) as pool,
+        ):
+            try:
+                yield from _in_order([pool.submit(_call, part) for part in parts])
+            except BaseException:
+                lifeline.close()  # or the pool would wait for what its processes do
+                raise
     except BrokenProcessPool as error:
         raise RuntimeError(
             "a process that did part of the work was killed, perhaps for lack of memory"
         ) from error
+
+
+def _in_order(parts: list[Future]) -> Iterator[Result]:
+    """Yield the results of parts in order; raise what one of them raises as soon as it does."""
+    failure: Future = Future()
+
+    def note(part: Future) -> None:
+        if (error := part.exception()) and not failure.done():
+            failure.set_exception(error)
+
+    for part in parts:
+        part.add_done_callback(note)
+    for part in parts:
+        wait([part, failure], return_when=FIRST_COMPLETED)
+        if failure.done():
+            failure.result()
+        yield from part.result()
 
 
 def keep_freed_memory() -> None:
@@ -90,22 +117,23 @@ def keep_freed_memory() -> None:
 _function: Callable
 
 
-def _begin(function: Callable) -> None:
+def _begin(function: Callable, lifeline: int, ours: int) -> None:
     global _function
     _function = function
+    os.close(ours)
     # Garbage that the parent had not collected is not ours to destroy: what runs threads, such as
     # a network of OpenVINO's, would wait for those that only the parent has.
     gc.freeze()
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     keep_freed_memory()
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
 
 
-def _end_with_parent() -> None:
-    connection.wait([parent_process().sentinel])
+def _end_with(lifeline: int) -> None:
+    connection.wait([parent_process().sentinel, lifeline])
     os._exit(1)
 
 
-def _call(item: object) -> object:
-    return _function(item)
+def _call(part: list) -> list:
+    return [_function(item) for item in part]

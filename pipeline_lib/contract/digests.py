@@ -4,8 +4,10 @@ A table or HDF5 file holds the SHA-256 of all its own bytes, with zeros where th
 model's folder holds ``SHA256SUMS``, which ``sha256sum --check`` reads, too.
 """
 
+import errno
 import hashlib
 import mmap
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,11 @@ SUMS = "SHA256SUMS"
 """Digests of the other files of a folder."""
 
 _MARK = b"polyview-sha256:"
+
+_OF_THE_SYSTEM = {
+    errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO, errno.ESTALE, errno.ENOMEM,
+}  # fmt: skip
+"""Why a file that may be whole cannot be read."""
 
 NO_DIGEST = (_MARK + 64 * b"0").decode()
 """What a file's writer puts into its attributes; :func:`seal` fills in the digest."""
@@ -84,11 +91,19 @@ def reading(path: Path, form: str) -> Iterator[None]:
         yield
     except (ContractError, MemoryError):
         raise
+    except OSError as error:
+        if error.errno in _OF_THE_SYSTEM:
+            raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
+        raise _damaged(path, form, error) from error
     except Exception as error:  # Arrow, HDF5, safetensors and JSON each have their own types
-        raise ContractError(
-            f"{path}: expected {form}, found a file that is damaged, cut off or something else "
-            f"({type(error).__name__}: {_first_line(error)}). {REMEDY}"
-        ) from error
+        raise _damaged(path, form, error) from error
+
+
+def _damaged(path: Path, form: str, error: Exception) -> ContractError:
+    return ContractError(
+        f"{path}: expected {form}, found a file that is damaged, cut off or something else "
+        f"({type(error).__name__}: {_first_line(error)}). {REMEDY}"
+    )
 
 
 @contextmanager

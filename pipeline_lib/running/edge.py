@@ -8,6 +8,7 @@ line of code, and how to see the traceback.
 
 import errno
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ from pipeline_lib.settings.strict import SettingsError
 
 MISTAKE, FAULT = 2, 1
 """Exit codes: of what the user can mend, and of a bug of ours."""
+
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after Ctrl+C, as shells have it."""
 
 TRACEBACK, VARIABLE = "--traceback", "POLYVIEW_TRACEBACK"
 
@@ -69,6 +73,16 @@ class _Edge:
             message, code = explained(error)
         click.echo(f"error: {message}", err=True)
         sys.exit(code)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Do the work; of an interruption say no more than what comes next."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo(
+                "\ninterrupted. Run the command again: what is kept is not done anew", err=True
+            )
+            ctx.exit(INTERRUPTED)
 
 
 class EdgeCommand(_Edge, click.Command):

@@ -222,23 +222,25 @@ def _forget_all_but(outputs: Sequence[str], folder: Path) -> None:
 def _put_back(outputs: Sequence[str]) -> None:
     for output in outputs:
         if not os.path.exists(output) and (_KEPT / output).exists():
-            part = Path(f"{output}.putting-back")
-            try:
-                # Copies: DVC's cache may hold the same files.
-                _replace(_KEPT / output, part, shutil.copy2)
-                part.rename(output)
-            except OSError:  # the disk is full: half of it would pass for the output
-                _remove(part)
-                raise
+            # Copies: DVC's cache may hold the same files.
+            _replace(_KEPT / output, Path(output), shutil.copy2)
 
 
 def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> None:
+    """Copy a file or folder; half of it would pass for the whole, so it gets its name last."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.partial-copy")
+    _remove(part)
+    try:
+        if source.is_dir():
+            shutil.copytree(source, part, symlinks=True, copy_function=copy)
+        else:
+            copy(str(source), str(part))
+    except OSError:  # the disk is full, or another one that cannot be linked to
+        _remove(part)
+        raise
     _remove(target)
-    if source.is_dir():
-        shutil.copytree(source, target, symlinks=True, copy_function=copy)
-    else:
-        copy(str(source), str(target))
+    part.rename(target)
 
 
 def _remove(path: Path) -> None:

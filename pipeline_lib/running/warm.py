@@ -203,12 +203,12 @@ def _serve(dvc: int) -> None:
     """Import the libraries, then fork a child for each stage until DVC ends; never return."""
     try:
         os.setsid()
+        _close_standard_files()  # first: where one is closed already, its number would be taken
         alive = os.pidfd_open(dvc)
         listening = socket.socket(socket.AF_UNIX)
         # Two servers may start: the second finds this one's name taken and ends.
         starting = socket.socket(socket.AF_UNIX)
         starting.bind(_address(dvc) + "-starting")
-        _close_standard_files()
         _import_libraries()
         listening.bind(_address(dvc))
         listening.listen()

@@ -101,7 +101,8 @@ def _number(variable: str, least: int) -> float:
     except ValueError:
         number = -1
     if not least <= number < math.inf:
-        raise ContractError(f"{variable}: expected a number of at least {least}, found {text!r}")
+        kind = "number" if variable == GPUS else "whole number"
+        raise ContractError(f"{variable}: expected a {kind} of at least {least}, found {text!r}")
     return number
 
 

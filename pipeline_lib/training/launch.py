@@ -81,8 +81,10 @@ def _run_ranks(module: str, name: str, processes: int) -> None:
 
     Raises:
         RankEnded: If one was killed.
-        SystemExit: If one failed, with its exit code; it has said why.
+        SystemExit: If one failed, with its exit code; it has said why. Or if this process was
+            interrupted, with a shell's code.
     """
+    from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -99,6 +101,9 @@ def _run_ranks(module: str, name: str, processes: int) -> None:
     )
     try:
         elastic_launch(config, sys.executable)("-m", module, name)
+    except SignalException as error:
+        print("\ninterrupted. Run again: it goes on from the last validation", file=sys.stderr)
+        sys.exit(128 + error.sigval)
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         if failure.exitcode > 0:

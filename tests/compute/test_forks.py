@@ -5,10 +5,12 @@ import os
 import platform
 import signal
 import sys
+import time
 from subprocess import check_output
 
 import pytest
 import torch
+from shell import until
 
 from pipeline_lib.compute.forks import on_all_cores
 
@@ -42,6 +44,27 @@ def test_one_that_fails_fails_all(end, error):
 
     with pytest.raises(error, match="a mistake" if end == "raise" else "was killed"):
         [*on_all_cores(work, [1, 2], 2)]
+
+
+def test_nothing_goes_on_when_one_has_failed(tmp_path):
+    """Other seeds began, and were trained to their end, before the error of the first was said."""
+
+    def work(item):
+        (tmp_path / f"{item}").touch()
+        if item == 1:
+            until((tmp_path / "0").exists)
+            raise ValueError("a mistake")
+        time.sleep(900)
+
+    with pytest.raises(ValueError, match="a mistake"):
+        [*on_all_cores(work, range(9), 2)]
+    assert {path.name for path in tmp_path.iterdir()} <= {"0", "1", "2"}
+
+
+def test_who_wants_no_more_results_waits_for_none():
+    found = on_all_cores(lambda item: item and time.sleep(900), range(9), 2)
+    assert next(found) == 0
+    found.close()
 
 
 def test_what_the_parent_left_behind_is_not_destroyed_in_a_fork():

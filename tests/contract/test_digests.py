@@ -1,5 +1,6 @@
 """Artefacts carry their digest: no changed byte of one passes, and none without it."""
 
+import errno
 import subprocess
 
 import h5py
@@ -10,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from shell import python
 
-from pipeline_lib.contract.digests import NO_DIGEST, check_sums, seal, write_sums
+from pipeline_lib.contract.digests import NO_DIGEST, check_sums, reading, seal, write_sums
 from pipeline_lib.contract.features import Features, read_features, write_features
 from pipeline_lib.contract.hdf5 import writing_hdf5
 from pipeline_lib.contract.problems import ContractError
@@ -155,3 +156,14 @@ def test_sums_are_those_of_sha256sum_and_name_every_changed_file(tmp_path):
         check_sums(tmp_path, ("a",))
     (tmp_path / "SHA256SUMS").unlink()
     check_sums(tmp_path, ("a",))  # a model of before there were digests
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE, errno.EIO])
+def test_a_file_that_the_system_does_not_read_is_not_called_damaged(tmp_path, number):
+    """Whoever deletes it, as they were told to, loses it for nothing."""
+    (tmp_path / "a").write_text("whole")
+    with pytest.raises(OSError, match=r"/a'$") as raised, reading(tmp_path / "a", "a table"):
+        raise OSError(number, "no")
+    assert (raised.value.errno, raised.value.filename) == (number, str(tmp_path / "a"))
+    with pytest.raises(ContractError, match="damaged"), reading(tmp_path / "a", "a table"):
+        raise OSError("magic bytes not found")

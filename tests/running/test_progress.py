@@ -103,6 +103,25 @@ def test_on_a_full_disk_half_of_what_was_kept_takes_no_outputs_place(
     assert (found / "all.csv" if found.is_dir() else found).read_text() == "all"
 
 
+def test_of_a_folder_that_cannot_be_linked_to_nothing_is_kept(tmp_path, monkeypatch):
+    """Its second file lies on another disk; the half of it was put back as the whole."""
+
+    def link(source, target):
+        if Path(source).name == "b":
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        shutil.copy2(source, target)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress.os, "link", link)
+    folder = Path("out")
+    folder.mkdir()
+    for name in "ab":
+        (folder / name).write_text(name)
+    with pytest.raises(OSError, match="cross-device"):
+        progress._keep(["out"])
+    assert not [path for path in progress._KEPT.rglob("*") if path.name in ("out", "a", "b")]
+
+
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
 def test_an_output_that_was_a_folder_before_or_a_file_is_put_back_as_it_was_last(
     project, tmp_path, before, after
