@@ -28,6 +28,11 @@ CONFIG = """[core]
 """
 """Of DVC: a study is a project of its own, and shares the cache."""
 
+DVCIGNORE = """__pycache__/
+# What a killed stage was writing, until the next publication of the same path removes it.
+.*.partial-*
+"""
+
 
 @click.command(
     short_help="Make a study of your photos and captions.",
@@ -153,7 +158,7 @@ def _write_study(root: Path, folder: Path, params: str) -> None:
         (folder / "checkout" / name).symlink_to(f"../../../{name}")
     no_figures = ",".join(COLUMNS)  # nobody has printed any of new data
     (folder / PUBLISHED).write_text(f"{no_figures}\n", encoding="utf-8")
-    shutil.copyfile(root / ".dvcignore", folder / ".dvcignore")
+    (folder / ".dvcignore").write_text(DVCIGNORE, encoding="utf-8")
     (folder / ".dvc").mkdir()
     (folder / ".dvc/config").write_text(CONFIG, encoding="utf-8")
     shutil.copytree(root / ".dvc/plots", folder / ".dvc/plots")
