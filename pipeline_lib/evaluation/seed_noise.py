@@ -19,7 +19,7 @@ import numpy as np
 
 from pipeline_lib.compute.exact import ordered_sum, summable
 from pipeline_lib.evaluation.significance import (
-    as_extreme,
+    ROUNDING,
     bootstrap_interval,
     bootstrap_totals,
     sign_flipped_totals,
@@ -113,11 +113,19 @@ def mean_intervals(
 
 
 class DifferenceTest(NamedTuple):
-    """Interval of a difference of two means over seeds, and p of none; two-sided."""
+    """Interval of a difference of two means over seeds, and p of none; two-sided.
+
+    Attributes:
+        low: Bound of the interval.
+        high: Bound of the interval.
+        p: Of no difference.
+        p_error: Standard error of ``p``, which rests on draws; NaN where it is that of a share.
+    """
 
     low: float
     high: float
     p: float
+    p_error: float = np.nan
 
 
 def difference_tests(
@@ -137,17 +145,37 @@ def difference_tests(
         seed: Of the draws.
     """
     observed = summable(differences, len(differences)).sum(axis=0)
-    p = two_sided_p(observed, sign_flipped_totals(differences, resamples, seed) + noises)
+    flipped = sign_flipped_totals(differences, resamples, seed)
+    p = [two_sided_p(*each) for each in zip(observed, flipped.T, noises.T, strict=True)]
     drawn = {"resamples": resamples, "confidence": confidence, "seed": seed}
     low, high = mean_intervals(differences, noises, **drawn)
-    return [DifferenceTest(*map(float, found)) for found in zip(low, high, p, strict=True)]
+    return [
+        DifferenceTest(float(a), float(b), *found) for a, b, found in zip(low, high, p, strict=True)
+    ]
 
 
-def two_sided_p(observed: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """Return how probable values as far from 0 as those observed are, ``[tests]``.
+def two_sided_p(observed: float, units: np.ndarray, seeds: np.ndarray) -> tuple[float, float]:
+    """Return how probable a value as far from 0 as the observed one is, and its standard error.
+
+    Units and seeds are drawn apart, so each draw of the one goes with every draw of the other: that
+    is a U-statistic of two samples (Hoeffding 1948), whose error is a fraction of that of pairs.
 
     Args:
-        observed: Values ``[tests]``.
-        null: Draws of them where there is no difference ``[draws, tests]``.
+        observed: The value.
+        units: Draws of the units' part where there is no difference ``[draws]``.
+        seeds: Of the seeds' own part ``[draws]``.
     """
-    return (1 + as_extreme(null, observed)) / (len(null) + 1)
+    least, draws = abs(observed) * (1 - ROUNDING), len(units)
+    by_units, by_seeds = _beyond(least, units, seeds), _beyond(least, seeds, units)
+    p = (1 + by_units.sum() / draws) / (draws + 1)
+    error = np.sqrt((by_units.var() + by_seeds.var()) / draws) / draws
+    return float(p), max(float(error), 1 / (draws + 1))  # none so far is not none ever
+
+
+def _beyond(least: float, own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Count for each draw the others with which it is at least so far from 0, ``int64 [draws]``."""
+    if not least:
+        return np.full(len(own), len(others))
+    ordered = np.sort(others)
+    above = len(others) - np.searchsorted(ordered, least - own, "left")
+    return above + np.searchsorted(ordered, -least - own, "right")

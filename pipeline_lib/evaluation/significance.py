@@ -17,7 +17,7 @@ Score = Callable[[np.ndarray], np.ndarray]
 _BATCH = 500
 """Draws per step: bounds memory at ``_BATCH x units`` numbers."""
 
-_ROUNDING = 1e-12
+ROUNDING = 1e-12
 """Share by which equal differences of scores may come out unequal."""
 
 
@@ -164,4 +164,4 @@ def randomisation_test(
 
 def as_extreme(drawn: np.ndarray, observed: np.ndarray | float) -> np.ndarray:
     """Count the draws ``[draws, ...]`` at least as far from 0 as what was observed ``[...]``."""
-    return (abs(drawn) >= abs(observed) * (1 - _ROUNDING)).sum(axis=0)
+    return (abs(drawn) >= abs(observed) * (1 - ROUNDING)).sum(axis=0)

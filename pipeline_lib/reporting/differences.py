@@ -212,14 +212,16 @@ def differences(asked: Iterable[Asked], measured: Measured) -> dict[Asked, Diffe
     }
     corrected = holm([tests[each].p for each in open_])
     for each, p in zip(open_, corrected, strict=True):
-        error = p * _relative_error(tests[each].p, measured.settings.significance.draws)
-        found[each] = replace(found[each], **tests[each]._asdict(), holm=p, error=error)
+        test = tests[each]
+        own = {"low": test.low, "high": test.high, "p": test.p}
+        error = p * _p_error(test, measured.settings.significance.draws) / test.p
+        found[each] = replace(found[each], **own, holm=p, error=error)
     return {each: found[each] if each in found else found[each.turned].turned for each in asked}
 
 
-def _relative_error(p: float, draws: int) -> float:
-    """Return the standard error of a p-value that rests on draws, as its share."""
-    return float(np.sqrt((1 - p) / (p * draws)))
+def _p_error(test: DifferenceTest, draws: int) -> float:
+    share = float(np.sqrt(test.p * (1 - test.p) / draws))
+    return share if np.isnan(test.p_error) else test.p_error
 
 
 def _either_way(asked: Asked, measured: Measured) -> Asked:
@@ -362,8 +364,7 @@ def _test_of_figures(asked: Asked, measured: Measured) -> DifferenceTest:
     spread = np.sqrt(sum(((row.high - row.low) / width) ** 2 for row in (a, b)))
     noise = measured.figure_noise(asked.figure, a.queries)
     seeds = noise_draws(noise, 1 / a.seeds + 1 / b.seeds, drawn["resamples"], drawn["seed"])
-    null = seeds + spread * normal_draws(drawn["resamples"], [drawn["seed"], 3])
+    units = spread * normal_draws(drawn["resamples"], [drawn["seed"], 3])
     difference = a.value - b.value
-    low, high = difference + bootstrap_interval(null, drawn["confidence"])
-    p = two_sided_p(np.array([difference]), null[:, None])[0]
-    return DifferenceTest(float(low), float(high), float(p))
+    low, high = difference + bootstrap_interval(units + seeds, drawn["confidence"])
+    return DifferenceTest(float(low), float(high), *two_sided_p(difference, units, seeds))

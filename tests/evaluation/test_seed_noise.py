@@ -19,6 +19,7 @@ from pipeline_lib.evaluation.seed_noise import (
     mean_intervals,
     noise_draws,
     seed_noise,
+    two_sided_p,
 )
 
 DRAWN = {"resamples": 2000, "confidence": 0.95, "seed": 3}
@@ -139,6 +140,26 @@ def test_without_noise_the_test_is_that_of_the_photos():
     z = abs(differences.sum()) / np.sqrt((differences**2).sum())
     assert test.p == pytest.approx(2 * (1 - NormalDist().cdf(z)), abs=0.006)
     assert test.low < differences.sum() < test.high
+
+
+def test_each_draw_of_the_units_goes_with_every_draw_of_the_seeds():
+    units, seeds = np.random.default_rng(3).standard_normal((2, 200))
+    for observed in (0.0, 0.7, 2.5, -2.5, 9.0):
+        count = np.sum(abs(units[:, None] + seeds[None, :]) >= abs(observed))
+        p, _ = two_sided_p(observed, units, seeds)
+        assert p == pytest.approx((1 + count / 200) / 201)
+
+
+def test_the_error_of_p_is_that_of_other_draws_and_below_that_of_pairs():
+    found, paired = [], []
+    for seed in range(400):
+        units, seeds = np.random.default_rng(seed).standard_normal((2, 2000))
+        found.append(two_sided_p(3.0, units, seeds))
+        paired.append(np.mean(abs(units + seeds) >= 3))
+    p, errors = map(np.array, zip(*found, strict=True))
+    assert p.mean() == pytest.approx(2 * NormalDist().cdf(-3 / np.sqrt(2)), rel=0.02)
+    assert errors.mean() == pytest.approx(p.std(), rel=0.1)
+    assert p.std() < np.std(paired) / 1.5
 
 
 def test_rows_that_do_not_differ_have_p_one_and_clear_ones_the_smallest():
