@@ -2,8 +2,8 @@
 
 A case either ends with a clear error (one that the edge of the program shows as a message, with
 exit code 2) or is accepted, where that is right. All else is wrong: another exception, a crash,
-more than 2 GB of memory, more than a minute, an artefact left half written, or acceptance of what
-nothing should accept.
+more than 2 GB of memory of its own, more than a minute, an artefact left half written, or
+acceptance of what nothing should accept.
 """
 
 import os
@@ -23,6 +23,9 @@ from pipeline_lib.running.edge import MISTAKE, explained
 
 MOST_MEMORY = 2 * 2**30
 """Bytes."""
+
+_LATE = 2**22
+"""Bytes by which the kernel's count of a process's pages may be late."""
 
 MOST_SECONDS = 60
 """Of a processor; of waiting, ten times as many."""
@@ -106,7 +109,8 @@ def _in_process(case: Case) -> tuple[Counter[str], int]:
         how = f"the process ended with signal {status & 127}; what it read stays in {folder}"
         return Counter({how: 1}), 0
     rmtree(folder)
-    return pickle.loads(answer), usage.ru_maxrss * 1024  # of our own child
+    how, before = pickle.loads(answer)  # of our own child
+    return how, usage.ru_maxrss * 1024 - before + _LATE
 
 
 def _be_the_case(case: Case, folder: Path, writing: int) -> None:
@@ -115,13 +119,19 @@ def _be_the_case(case: Case, folder: Path, writing: int) -> None:
     os.dup2(nothing, 2)
     os.chdir(folder)
     ended: list[object] = []
+    before = _resident_memory()  # what it was forked with is not the case's
     try:
         _limit_time()
         how = outcome(lambda: ended.append(case.run(folder)))
         several = ended and ended[0]
-        os.write(writing, pickle.dumps(several or Counter({how: 1})))
+        os.write(writing, pickle.dumps((several or Counter({how: 1}), before)))
     finally:
         os._exit(0)
+
+
+def _resident_memory() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit_time() -> None:

@@ -113,7 +113,8 @@ def test_as_a_process_it_prints_to_stderr_alone(tmp_path, as_a_user):
 
 
 INTERRUPTED = """
-import click, time
+import click, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.running.edge import EdgeCommand
 @click.command(cls=EdgeCommand)
