@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
 
+from benchmarks.measuring import status_kib
 from pipeline_lib.running.edge import MISTAKE, explained
 
 MOST_MEMORY = 2 * 2**30
@@ -119,7 +120,7 @@ def _be_the_case(case: Case, folder: Path, writing: int) -> None:
     os.dup2(nothing, 2)
     os.chdir(folder)
     ended: list[object] = []
-    before = _resident_memory()  # what it was forked with is not the case's
+    before = 1024 * status_kib("VmRSS")  # what it was forked with is not the case's
     try:
         _limit_time()
         how = outcome(lambda: ended.append(case.run(folder)))
@@ -127,11 +128,6 @@ def _be_the_case(case: Case, folder: Path, writing: int) -> None:
         os.write(writing, pickle.dumps((several or Counter({how: 1}), before)))
     finally:
         os._exit(0)
-
-
-def _resident_memory() -> int:
-    pages = Path("/proc/self/statm").read_text().split()[1]
-    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit_time() -> None:

@@ -62,15 +62,15 @@ def measure(search: Search, folder: Path, number: int, runs: int) -> Measured:
 def _measure_here(search: Search, folder: Path, number: int, runs: int) -> Measured:
     first, second = np.load(folder / "first.npy"), np.load(folder / "second.npy")
     search(first[:64], second[: 64 * number], number)  # loads libraries: no part of the search
-    before, seconds = _memory("VmRSS"), []
+    before, seconds = status_kib("VmRSS"), []
     for _ in range(runs):
         start = time.perf_counter()
         found = search(first, second, number)
         seconds.append(time.perf_counter() - start)
-    return Measured(statistics.median(seconds), _memory("VmHWM") - before, found)
+    return Measured(statistics.median(seconds), (status_kib("VmHWM") - before) / 1e3, found)
 
 
-def _memory(field: str) -> float:
-    """Return a field of this process's status in MB: VmRSS is now, VmHWM the peak."""
+def status_kib(field: str) -> int:
+    """Return a field of this process's status in KiB: VmRSS is now, VmHWM the peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) / 1e3 for line in lines if line.startswith(field))
+    return next(int(line.split()[1]) for line in lines if line.startswith(field))

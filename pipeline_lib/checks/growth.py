@@ -1,6 +1,7 @@
 """Runs on fewer photos or languages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -29,8 +30,7 @@ def growth_problems(known: Known) -> Iterator[str]:
                 )
         yield from _growth_in_languages(known, name, dim)
         yield from _other_languages(known, name)
-        for share in chosen.photos:
-            yield from _languages_without_share(known, name, share)
+        yield from _shares_without_language(known, name, chosen.photos)
 
 
 def _growth_in_languages(known: Known, name: str, dim: int) -> Iterator[str]:
@@ -62,14 +62,17 @@ def _other_languages(known: Known, name: str) -> Iterator[str]:
         )
 
 
-def _languages_without_share(known: Known, name: str, share: float) -> Iterator[str]:
-    """Yield languages that no photo of a share has a caption in."""
+def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -> Iterator[str]:
+    """Yield shares of which no photo has a caption in a language, drawn as training.growth does."""
     recipe = known.recipes[name]
     photos = _training_photos(known, recipe)
+    if not photos:
+        return
+    captioned = {each: _captioned(known, recipe.pairs, each) for each in recipe.languages}
     drawn = shuffled(np.array(sorted(photos), object), known.settings.selection_seed)
-    left = {*drawn[: round(share * len(photos))]}
-    for language in recipe.languages if left else ():
-        if left.isdisjoint(_captioned(known, recipe.pairs, language)):
+    for share, language in product(shares, recipe.languages):
+        left = {*drawn[: round(share * len(drawn))]}
+        if left and left.isdisjoint(captioned[language]):
             yield (
                 f"growth.{name}.photos: expected captions of each language in every share, found "
                 f"none in {language} of the {len(left)} photos of share {share}. Make it larger"
