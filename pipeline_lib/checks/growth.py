@@ -9,6 +9,7 @@ from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import of_kinds
 from pipeline_lib.contract.tables import TRAIN
 from pipeline_lib.corpora.selection import shuffled
+from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.recipes import Recipe
 
 
@@ -19,27 +20,32 @@ def growth_problems(known: Known) -> Iterator[str]:
     shares of the photos without a caption in one of the languages.
     """
     for name, chosen in known.settings.growth.items():
-        dim = known.settings.word_vectors[chosen.word_vectors].dim
-        photos = _training_photo_count(known, known.recipes[name])
-        for share in chosen.photos if photos else ():
-            if (left := round(share * photos)) < dim:
-                yield (
-                    f"growth.{name}.photos: expected {dim} photos or more, as many as "
-                    f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
-                    "Make the share larger"
-                )
-        yield from _growth_in_languages(known, name, dim)
         yield from _other_languages(known, name)
-        yield from _shares_without_language(known, name, chosen.photos)
+        if known.datasets(known.recipes[name].pairs) <= known.data.keys():  # a stage checks one
+            yield from _too_few_photos(known, name, chosen)
+            yield from _growth_in_languages(known, name, chosen)
+            yield from _shares_without_language(known, name, chosen.photos)
 
 
-def _growth_in_languages(known: Known, name: str, dim: int) -> Iterator[str]:
+def _too_few_photos(known: Known, name: str, chosen: Growth) -> Iterator[str]:
+    """Yield shares of fewer photos than word vectors have numbers."""
+    dim = known.settings.word_vectors[chosen.word_vectors].dim
+    photos = _training_photo_count(known, known.recipes[name])
+    for share in chosen.photos if photos else ():
+        if (left := round(share * photos)) < dim:
+            yield (
+                f"growth.{name}.photos: expected {dim} photos or more, as many as "
+                f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
+                "Make the share larger"
+            )
+
+
+def _growth_in_languages(known: Known, name: str, chosen: Growth) -> Iterator[str]:
     """Yield the first languages of a recipe that too few training photos have captions in."""
     recipe, learnt = known.recipes[name], set()
-    sets = [known.settings.pairs.get(pairs) for pairs in known.settings.pair_sets(recipe.pairs)]
-    data = [known.data.get(own.dataset) if own else None for own in sets]
-    if any(each is None or each.images is None for each in data):
-        return  # what a stage draws, or lends, is not known yet
+    dim = known.settings.word_vectors[chosen.word_vectors].dim
+    if not _captions_known(known, recipe.pairs):
+        return
     for language in recipe.languages[:-1]:
         learnt |= _captioned(known, recipe.pairs, language)
         if len(learnt) >= dim:
@@ -66,7 +72,7 @@ def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -
     """Yield shares of which no photo has a caption in a language, drawn as training.growth does."""
     recipe = known.recipes[name]
     photos = _training_photos(known, recipe)
-    if not photos:
+    if not photos or not _captions_known(known, recipe.pairs):
         return
     captioned = {each: _captioned(known, recipe.pairs, each) for each in recipe.languages}
     drawn = shuffled(np.array(sorted(photos), object), known.settings.selection_seed)
@@ -77,6 +83,12 @@ def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -
                 f"growth.{name}.photos: expected captions of each language in every share, found "
                 f"none in {language} of the {len(left)} photos of share {share}. Make it larger"
             )
+
+
+def _captions_known(known: Known, pairs: str) -> bool:
+    """Return whether it is known which photos have captions: not what stages draw, or lend."""
+    own = [known.settings.pairs.get(name) for name in known.settings.pair_sets(pairs)]
+    return all(each and known.data[each.dataset].images is not None for each in own)
 
 
 def _captioned(known: Known, pairs: str, language: str) -> set[str]:

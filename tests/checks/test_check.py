@@ -510,6 +510,16 @@ def test_a_recipe_grows_in_a_world_that_is_not_drawn_yet(world):
     assert result.exit_code == 0, result.output
 
 
+def test_a_recipe_grows_where_a_data_set_is_not_there_or_not_read_by_a_stage(mine):
+    text_alone(validation="same")
+    grow([0.8])
+    for dataset in ("mine", "text"):
+        assert check_study(load_settings(), dataset).problems == []
+    change("datasets", "text", "raw", to="data/nowhere")
+    found = check_study(load_settings())
+    assert (found.problems, found.missing) == ([], ["datasets.text.raw: data/nowhere is not there"])
+
+
 def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
     change("extractors", "world_sketch_lite0", "resize", to=288)
     result = check()
@@ -791,6 +801,18 @@ def test_a_pair_set_that_validates_nothing_needs_no_photos_for_it(mine):
 def test_our_own_studies_have_no_problem(folder, monkeypatch):
     monkeypatch.chdir(folder.parent if folder.is_file() else folder)
     assert check_study(load_settings()).problems == []
+
+
+def test_our_own_studies_have_no_problem_beside_the_data(real_data, tmp_path, monkeypatch):
+    (tmp_path / "checkout").symlink_to(ROOT)
+    for name in ("params.yaml", "published.csv"):
+        (tmp_path / name).symlink_to(ROOT / "studies/flickr8k" / name)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/raw").symlink_to(real_data)
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings()
+    for dataset in (None, *settings.datasets):  # all of them, and what a stage reads
+        assert check_study(settings, dataset).problems == []
 
 
 @pytest.mark.parametrize("objective", ["alternating", "joint", "two_branch"])
