@@ -11,6 +11,7 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.published import PUBLISHED, read_published
 from pipeline_lib.corpora.scored_pairs import read_scored_pairs
 from pipeline_lib.settings.study import Settings
+from pipeline_lib.text.word_vectors import vec_dim
 
 NO_FACTS = Path("data/facts/none.jsonl")
 """Facts of what nobody knows the truth of; a stage writes the file."""
@@ -57,11 +58,12 @@ def missing_files(known: Known) -> Iterator[str]:
 
 
 def folder_problems(known: Known) -> Iterator[str]:
-    """Yield folders that hold all that stages write: DVC's graph cannot depend on one."""
+    """Yield folders that DVC's graph cannot depend on: they hold what it writes, or cannot read."""
     settings = known.settings
     named = {f"datasets.{name}.raw": own.raw for name, own in settings.datasets.items()}
     named |= {f"extractors.{name}.images": own.images for name, own in settings.extractors.items()}
     named["evaluations.sts.source"] = settings.evaluations.sts.source
+    seen = set()
     for key, folder in named.items():
         path = Path(os.path.abspath(folder))  # links are followed by neither DVC nor this
         if any(Path(written).absolute().is_relative_to(path) for written in ("data", "metrics")):
@@ -69,13 +71,53 @@ def folder_problems(known: Known) -> Iterator[str]:
                 f"{key}: expected a folder without what stages write, such as one in data/raw, "
                 f"found {folder}. Move the files into a folder of their own"
             )
+        elif path not in seen:
+            seen.add(path)
+            yield from (f"{key}: {problem}" for problem in _unreadable(folder))
+
+
+def _unreadable(folder: str) -> Iterator[str]:
+    """Yield at what DVC would stop, which reads all files of a folder, whatever they are."""
+    files = [os.path.join(root, name) for root, _, names in os.walk(folder) for name in names]
+    if lost := [path for path in files if not os.access(path, os.R_OK)]:
+        first = min(lost)
+        found = "a link that leads nowhere" if os.path.islink(first) else "one without permission"
+        yield (
+            f"expected files that can be read, found {len(lost):,} that cannot (first: {first}, "
+            f"{found}). DVC reads all files of the folder: remove it, or mend it"
+        )
+    if ignoring := [path for path in files if os.path.basename(path) == ".dvcignore"]:
+        yield f"expected none of DVC's own files, found {min(ignoring)}. Move it out of the folder"
 
 
 def file_problems(known: Known) -> Iterator[str]:
-    """Yield what the last stages could not read: sentences with scores, and printed figures."""
+    """Yield what late stages could not read: scored sentences, word vectors, printed figures."""
     for key, path in _scored(known.settings):
         yield from (f"{key}: {problem}" for problem in _unread(path, read_scored_pairs))
+    yield from _vector_problems(known)
     yield from _unread(PUBLISHED, read_published)
+
+
+def _vector_problems(known: Known) -> Iterator[str]:
+    """Yield files of word vectors of another form, or size, by their first lines."""
+    for name, vectors in known.settings.word_vectors.items():
+        for language, file in getattr(vectors, "files", {}).items():
+            path = Path(vectors.source) / file
+            unread = [*_unread(path, vec_dim)]
+            yield from (f"word_vectors.{name}.files.{language}: {problem}" for problem in unread)
+            if os.path.isfile(path) and not unread:
+                yield from _words_of_another_size(known, name, language, vec_dim(path))
+
+
+def _words_of_another_size(known: Known, vectors: str, language: str, dim: int) -> Iterator[str]:
+    """Yield recipes whose words of a language have another size than the vectors in a file."""
+    for name, recipe in known.recipes.items():
+        reads = recipe.word_vectors == vectors and language in recipe.languages
+        if reads and recipe.word_dim != dim:
+            yield (
+                f"recipes.{name}.word_dim: expected {dim}, as {vectors} has in {language}, found "
+                f"{recipe.word_dim}"
+            )
 
 
 def _unread(path: Path, read: Callable[[Path], object]) -> Iterator[str]:

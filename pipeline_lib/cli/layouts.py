@@ -75,11 +75,12 @@ def _table(source: Source, raw: Path) -> Found:
     """Write the user's table, completed, beside a link to the photos."""
     problems: list[str] = []
     table = complete_table(source.captions, problems)
+    whole = not problems  # of a table whose lines are left out, what it lacks is not known
     drawn = table["split"].equals(DEFAULTS["split"](table))
     if source.languages:
         problems += language_problems([*source.languages], table["language"].unique())
         table = of_languages(table, source.languages)
-    problems += _gaps(table, _DRAWN if drawn else _NAMED)
+    problems += _gaps(table, _DRAWN if drawn else _NAMED) if whole else ()
     problems += _bad_images(table["image"].drop_duplicates(), source)
     folder = None if source.given else source.images
     corpus = table_corpus(table, source.captions, folder, source.name, problems)

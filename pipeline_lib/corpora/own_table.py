@@ -52,7 +52,7 @@ def complete_table(
         ``annotation`` is ``caption``; ``position`` counts an image's captions of one language and
         kind; ``translation_of`` is empty.
     """
-    if found := _other_form(path):
+    if found := other_form(path):
         problems.append(f"{path}: expected text between tabs or commas, found {found}")
         return pd.DataFrame(columns=[*columns, "line"])
     header, rows = _header_and_rows(path, columns, problems)
@@ -81,14 +81,14 @@ def _header_and_rows(
     return header, [(line, row) for line, row in rows[1:] if any(map(str.strip, row))]
 
 
-def _other_form(path: Path) -> str:
+def other_form(path: Path) -> str:
     """Return what a file is that is no table of text, with what to do; empty if it may be one."""
     if path.is_dir():
         return "a folder. Name a file in it, or say with --from which corpus it is"
     if not path.is_file():
         return ""
     with open(path, "rb") as file:
-        begin = file.read(4)
+        begin = file.read(6)
     return next((found for start, found in _FORMS.items() if begin.startswith(start)), "")
 
 
@@ -96,6 +96,7 @@ _FORMS = {
     b"\x1f\x8b": "a packed file. Unpack it first",
     b"PK\x03\x04": "a packed file, as spreadsheets save themselves. Unpack or export it first",
     (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "UTF-16. Save it as UTF-8",
+    b"\x93NUMPY": "a NumPy array. Features of photos are read from HDF5 (docs/data.md)",
     b"PAR1": "a Parquet table. Export it as text: pandas.read_parquet(...).to_csv(...)",
     (b"{", b"["): "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
 }
@@ -119,10 +120,12 @@ def _comma_rows(lines: list[str], path: Path, problems: list[str]) -> _Rows:
 def comma_rows(lines: Iterable[str], path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line, and the cells, of each row of a .csv.
 
+    Blanks after a comma are left out: with them, what stands in quotes would keep these.
+
     Raises:
         ContractError: If a quote is not closed, or closed amid a cell; names the line, of ``path``.
     """
-    reader, start = csv.reader(lines, strict=True), 1
+    reader, start = csv.reader(lines, strict=True, skipinitialspace=True), 1
     try:
         for row in reader:
             yield start, row

@@ -9,6 +9,7 @@ caption of the same image that this one translates, or empty. Splits are free: t
 """
 
 import os
+import re
 import unicodedata
 from pathlib import Path, PurePosixPath
 
@@ -85,9 +86,8 @@ def _note_bad_images(
 
 def _note_missing(rows: pd.DataFrame, folder: Path, path: Path, problems: list[str]) -> None:
     """Note images that are not there, with the files whose names only look like theirs."""
-    images = [image.rpartition("/") for image in rows["image"]]
-    alike = {within: _by_letters(folder / within) for within in {within for within, *_ in images}}
-    hints = [_hint(name, alike[within].get(_letters(name))) for within, _, name in images]
+    names = _Names(folder)
+    hints = [names.hint(image) for image in rows["image"]]
     lines = zip(rows["line"], rows["image"], hints, strict=True)
     expected = f"expected a file below {folder}, found"
     note_lines(
@@ -95,29 +95,56 @@ def _note_missing(rows: pd.DataFrame, folder: Path, path: Path, problems: list[s
     )
 
 
-def _by_letters(folder: Path) -> dict[str, str]:
-    """Return the names in a folder by their letters; none where it cannot be listed."""
-    try:
-        return {_letters(name): name for name in os.listdir(folder)}
-    except (OSError, ValueError):  # no such folder, or NUL
-        return {}
+class _Names:
+    """Names of the files below a folder, among which one is looked for that a name may mean."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._listed: dict[str, tuple[dict[str, str], dict[str, str]]] = {}
+
+    def hint(self, image: str) -> str:
+        """Return what distinguishes the name of a missing file from one that is there."""
+        within, _, name = image.rpartition("/")
+        other = self._alike(within)[0].get(_letters(name))
+        if other == name:
+            return ""
+        if other is None:
+            meant = self._meant(image)
+            return f"; the folder has {meant!r}" if meant else ""
+        if unicodedata.normalize("NFC", name) != unicodedata.normalize("NFC", other):
+            return f"; the folder has {other!r}"
+        form = "nfc" if unicodedata.is_normalized("NFC", name) else "nfd"
+        return (
+            "; the folder has the same letters in another Unicode form: rename it (convmv "
+            f"-f utf-8 -t utf-8 --{form})"
+        )
+
+    def _meant(self, image: str) -> str:
+        """Return the file that a path means which has no suffix, other separators, or folders."""
+        parts = [part for part in re.split(r"[/\\]", image) if part]
+        if ".." in parts or "\0" in image:
+            return ""
+        for first in range(len(parts)):
+            within, name = "/".join(parts[first:-1]), _letters(parts[-1])
+            alike, stems = self._alike(within)
+            if found := alike.get(name) or stems.get(name):
+                return f"{within}/{found}".lstrip("/")
+        return ""
+
+    def _alike(self, within: str) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the names in a folder by their letters, whole and without suffix."""
+        if within not in self._listed:
+            try:
+                names = os.listdir(self._folder / within)
+            except (OSError, ValueError):  # no such folder, or NUL
+                names = []
+            stems = {_letters(PurePosixPath(name).stem): name for name in sorted(names)}
+            self._listed[within] = {_letters(name): name for name in names}, stems
+        return self._listed[within]
 
 
 def _letters(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
-
-
-def _hint(name: str, other: str | None) -> str:
-    """Return what distinguishes the name of a missing file from one that is there."""
-    if other in (None, name):
-        return ""
-    if unicodedata.normalize("NFC", name) != unicodedata.normalize("NFC", other):
-        return f"; the folder has {other!r}"
-    form = "nfc" if unicodedata.is_normalized("NFC", name) else "nfd"
-    return (
-        "; the folder has the same letters in another Unicode form: rename it (convmv "
-        f"-f utf-8 -t utf-8 --{form})"
-    )
 
 
 def is_file(path: Path) -> bool:

@@ -4,19 +4,18 @@ import codecs
 import csv
 import json
 import re
-from collections import deque
 from collections.abc import Iterator
-from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
-from pipeline_lib.corpora.own_table import comma_rows
+from pipeline_lib.corpora.own_table import comma_rows, other_form
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.given import open_given
 from pipeline_lib.models.embedder import Embedder, WordlessError
@@ -31,7 +30,12 @@ _ROWS = 4096
 """Rows in memory at a time."""
 
 _LONGEST = 2**20
-"""Characters of a cell of text: Arrow reads no row of more bytes."""
+"""Characters of a line, or cell, of a table of text: a longer one is no sentence."""
+
+_TOO_LONG = (
+    "{}: expected rows of less than 1 MB, found a longer one. Shorten it, or save the table as "
+    ".parquet"
+)
 
 
 class _Problems:
@@ -79,6 +83,8 @@ def embed_table(
         try:
             for part in parts(table):
                 _check_columns(part, table, language)
+                if not part:
+                    continue
                 vectors, cut = _vectors(embedder, part, language, row, problems)
                 whole = part.append_column("vector", _column(vectors))
                 writer = writer or pq.ParquetWriter(temporary, _ours(whole.schema))
@@ -194,9 +200,6 @@ def parts(table: Path) -> Iterator[pa.Table]:
         ContractError: If it is no table, or damaged.
     """
     read = _of_parquet if table.suffix.lower() == ".parquet" else _of_text
-    with open(table, "rb") as file:
-        if file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            raise ContractError(f"{table}: expected UTF-8, found UTF-16. Save the table as UTF-8")
     try:
         for batch in read(table):
             part = pa.Table.from_batches([batch])
@@ -205,12 +208,7 @@ def parts(table: Path) -> Iterator[pa.Table]:
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if getattr(error, "errno", None):  # of the operating system; a damaged page has none
             raise
-        if "straddl" in str(error):  # Arrow's words for a row that is longer than its block
-            raise ContractError(
-                f"{table}: expected rows of less than 1 MB, found a longer one. Shorten it, or "
-                "save the table as .parquet"
-            ) from error
-        hint = ". Save the table as UTF-8" if "UTF8" in str(error) else ""
+        hint = ". Save the table as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
         raise ContractError(
             f"{table}: expected a table with a header, found {error}{hint}"
         ) from error
@@ -222,40 +220,69 @@ def _of_parquet(table: Path) -> Iterator[pa.RecordBatch]:
         yield from file.iter_batches(_ROWS)
 
 
-def _check_quotes(table: Path) -> None:
-    """Raise :class:`ContractError` where a quote is not closed, or closed amid a cell.
+def _of_text(table: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of text between commas, with quotes, or between tabs, without."""
+    with open(table, "rb") as file:
+        begin = file.read(_LONGEST)
+    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ContractError(f"{table}: expected UTF-8, found UTF-16. Save the table as UTF-8")
+    if found := other_form(table):
+        raise ContractError(f"{table}: expected text between tabs or commas, found {found}")
+    end = "\n" if b"\n" in begin else "\r"  # as old programs write it
+    with open(table, encoding="utf-8-sig", newline=end) as file:
+        rows = _cells(_lines(file, table), table)
+        _, header = next(rows, (1, []))
+        if not header:
+            raise ContractError(f"{table}: expected a table with a header, found an empty file")
+        yield _batch([], header)  # so that the header is judged before the rows
+        whole = _whole(rows, header, table)
+        while part := [*islice(whole, _ROWS)]:
+            yield _batch(part, header)
 
-    Arrow takes all lines to the next quote, or to the end, for one cell then.
-    """
+
+def _batch(rows: list[list[str]], header: list[str]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [[]] * len(header)
+    return pa.record_batch([pa.array(own, pa.string()) for own in columns], names=header)
+
+
+def _lines(file: TextIO, table: Path) -> Iterator[str]:
+    """Yield lines with their end, none of which is so long that memory could not hold it."""
+    while line := file.readline(_LONGEST):
+        if len(line) == _LONGEST:
+            raise ContractError(_TOO_LONG.format(table))
+        yield line
+
+
+def _cells(lines: Iterator[str], table: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line, and the cells, of each row."""
+    if table.suffix.lower() != ".csv":
+        yield from ((line, row.rstrip("\r\n").split("\t")) for line, row in enumerate(lines, 1))
+        return
     most = csv.field_size_limit(_LONGEST)
     try:
-        with open(table, newline="", encoding="utf-8-sig", errors="replace") as file:
-            deque(comma_rows(file, table), maxlen=0)
+        yield from comma_rows(lines, table)
     except ContractError as error:
-        if "field limit" not in str(error):  # of a longer cell, reading the table says more
-            raise
+        if "field limit" in str(error):
+            raise ContractError(_TOO_LONG.format(table)) from error
+        raise
     finally:
         csv.field_size_limit(most)
 
 
-def _of_text(table: Path) -> Iterator[pa.RecordBatch]:
-    comma = table.suffix.lower() == ".csv"
-    if comma:
-        _check_quotes(table)
-    form = pa.csv.ParseOptions(
-        delimiter="," if comma else "\t", quote_char='"' if comma else False,
-        newlines_in_values=comma,
-    )  # fmt: skip
-    # By their looks, 007 would be a number, and columns of another look after 1 MB an error.
-    convert = pa.csv.ConvertOptions(default_column_type=pa.string(), strings_can_be_null=False)
-    read = partial(pa.csv.open_csv, table, convert_options=convert)
-    with read(parse_options=form) as reader:
-        # An empty line of one column is a row, whose text is missing.
-        form.ignore_empty_lines = len(reader.schema) > 1
-    with read(parse_options=form) as reader:
-        for batch in reader:
-            for first in range(0, len(batch), _ROWS):
-                yield batch.slice(first, _ROWS)
+def _whole(
+    rows: Iterator[tuple[int, list[str]]], header: list[str], table: Path
+) -> Iterator[list[str]]:
+    """Yield rows that have as many cells as the header; an empty line is one where it has one."""
+    for line, cells in rows:
+        row = cells or [""]
+        if len(row) == len(header):
+            yield row
+        elif row != [""]:
+            hint = ". Put those with commas in quotes" if len(row) > len(header) else ""
+            raise ContractError(
+                f"{table}:{line}: expected {len(header)} fields as in the header, found "
+                f"{len(row)}{hint if table.suffix.lower() == '.csv' else ''}"
+            )
 
 
 def _check_columns(part: pa.Table, table: Path, language: str | None) -> None:
@@ -295,7 +322,8 @@ def _vectors(
     vectors = np.zeros((len(texts), embedder.model.architecture.embed_dim), np.float32)
     rows: dict[str, list[int]] = {}
     longer = 0
-    for place, (text, own) in enumerate(zip(texts, languages, strict=True)):
+    for place, (text, named) in enumerate(zip(texts, languages, strict=True)):
+        own = named and named.strip()
         if own not in embedder.languages:
             problems.add(f"row {row + place + 1}: {_other_language(embedder, own)}")
         elif not (text and text.strip()):

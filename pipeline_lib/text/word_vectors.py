@@ -9,7 +9,7 @@ from html import unescape
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 from tqdm import tqdm
@@ -22,11 +22,17 @@ from pipeline_lib.text.common_kernel import import_on_common_kernel
 if TYPE_CHECKING:
     from gensim.models import FastText
 
+_LONGEST_HEADER = 100
+"""Bytes of the first line that are read: a file of another form may be one line."""
+
 Words = tuple[list[str], np.ndarray]
 """Words in alphabetical order, and their vectors ``float32 [words, dim]``."""
 
 _MOST_FAULTS = 20
 """Faulty lines of a file that are named; a file of another form has no others."""
+
+_MOST_UNREADABLE = 0.1
+"""Share of words with letters beyond ASCII that may be no UTF-8: published files have a few."""
 
 
 def load_vectors(options: VectorFiles, words: Mapping[str, Set[str]]) -> dict[str, Words]:
@@ -62,6 +68,16 @@ def file_attributes(options: VectorFiles) -> dict[str, object]:
     return {"method": options.method, "files": hashes}
 
 
+def vec_dim(path: Path) -> int:
+    """Return the number of dimensions of a file that :func:`read_vec` reads, of its header alone.
+
+    Raises:
+        ContractError: If it has no such header.
+    """
+    with open(path, "rb") as file:
+        return _header(path.name, file)[1]
+
+
 def read_vec(path: Path, words: Set[str]) -> Words:
     """Read the vectors of some words from a text file in word2vec's form (fastText's ``.vec``).
 
@@ -78,14 +94,14 @@ def read_vec(path: Path, words: Set[str]) -> Words:
 
     Raises:
         ContractError: Lists every problem with its line, at most 20 of them: header, numbers per
-            line, numbers that are none, vectors without a direction.
+            line, numbers that are none, vectors without a direction, an encoding other than UTF-8.
     """
     if not path.is_file():
         raise ContractError(f"{path.name}: not found. Expected a file of word vectors there.")
     # Bytes, because words of published files hold all kinds of Unicode spaces and line ends.
     wanted = {unescape(word).encode(): word for word in words} | {w.encode(): w for w in words}
     with open(path, "rb") as file:
-        count, dim = _header(path.name, file.readline().removeprefix(codecs.BOM_UTF8))
+        count, dim = _header(path.name, file)
         found, problems, lines = _read_lines(file, wanted, dim)
     if lines != count and len(problems) < _MOST_FAULTS:
         hint = ": is it cut short?" if lines < count else ". Mend the number in the header"
@@ -129,7 +145,9 @@ def fasttext_attributes(options: FastTextVectors) -> dict[str, object]:
     return {"method": options.method, "library": f"gensim {version('gensim')}"} | settings
 
 
-def _header(name: str, line: bytes) -> tuple[int, int]:
+def _header(name: str, file: BinaryIO) -> tuple[int, int]:
+    """Return how many words and dimensions the first line says."""
+    line = file.readline(_LONGEST_HEADER).removeprefix(codecs.BOM_UTF8)
     fields = line.split()
     if len(fields) != 2 or not all(field.isdigit() and int(field) for field in fields):
         raise ContractError(
@@ -143,15 +161,15 @@ def _wanted_word(key: bytes, wanted: Mapping[bytes, str]) -> tuple[str | None, i
     """Return the word that a file spells so, and how.
 
     0 alike, 1 composed or without Moses' entities, 2 with capitals.
+
+    Raises:
+        UnicodeDecodeError: If it is no UTF-8.
     """
     if key in wanted:
         return wanted[key], int(wanted[key].encode() != key)
     if key.isascii():
         return wanted.get(key.lower()), 2
-    try:
-        composed = unicodedata.normalize("NFC", key.decode())
-    except UnicodeDecodeError:
-        return None, 0
+    composed = unicodedata.normalize("NFC", key.decode())
     if word := wanted.get(composed.encode()):
         return word, 1
     return wanted.get(composed.lower().encode()), 2
@@ -164,10 +182,16 @@ def _read_lines(
     found: dict[str, np.ndarray] = {}
     ranks: dict[str, int] = {}
     problems: list[str] = []
-    number = 1
+    unreadable: list[int] = []
+    number, foreign = 1, 0
     for number, line in enumerate(lines, start=2):
         key, _, numbers = line.rstrip(b" \r\n").partition(b" ")
-        word, rank = _wanted_word(key, wanted)
+        foreign += not key.isascii()
+        try:
+            word, rank = _wanted_word(key, wanted)
+        except UnicodeDecodeError:
+            word, rank = None, 0
+            unreadable.append(number)
         try:
             if word is not None or numbers.count(b" ") != dim - 1:
                 vector = _parse(numbers, dim)
@@ -179,6 +203,11 @@ def _read_lines(
         else:
             if word is not None and rank < ranks.get(word, math.inf):
                 found[word], ranks[word] = vector, rank
+    if len(unreadable) > _MOST_UNREADABLE * foreign:
+        problems.append(
+            f"expected UTF-8, found {len(unreadable):,} of {foreign:,} words with letters beyond "
+            f"ASCII that are none (first: line {unreadable[0]}). Convert the file to UTF-8"
+        )
     return found, problems, number - 1
 
 
@@ -186,7 +215,10 @@ def _parse(numbers: bytes, dim: int) -> np.ndarray:
     fields = numbers.split(b" ")
     if len(fields) != dim:
         raise ValueError(f"expected {dim} numbers after the word, found {len(fields)}")
-    vector = np.array([float(field) for field in fields], np.float32)
+    try:
+        vector = np.array([float(field) for field in fields], np.float32)
+    except ValueError as error:
+        raise ValueError(f"{error}. Write numbers such as -0.01") from error
     if not np.isfinite(vector).all() or not vector.any():
         raise ValueError("expected a vector with a direction, found zero, NaN or infinity")
     return vector

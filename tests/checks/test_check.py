@@ -67,6 +67,18 @@ def grow(photos):
     })  # fmt: skip
 
 
+def word_files(**files):
+    """Have words start from files of vectors, by language."""
+    for language, content in files.items():
+        (Path("data/raw/mine") / f"{language}.vec").write_text(content)
+    change("word_vectors", "given", to={
+        "method": "files", "source": "data/raw/mine", "pairs": "mine",
+        "files": {language: f"{language}.vec" for language in files},
+    })  # fmt: skip
+    change("recipes", "mine", "word_vectors", to="given")
+    change("recipes", "mine", "word_dim", to=300)
+
+
 def ten_numbers_a_word():
     change("word_vectors", "mine_latent", "dim", to=10)
     change("recipes", "mine", "word_dim", to=10)
@@ -212,6 +224,27 @@ PROBLEMS = {
     "bf16 without a recurrent layer": (
         lambda: change("recipes", "mine", "precision", to="bf16"),
         "recipes.mine.precision: expected f32 or f64, found bf16, in which recurrent layers",
+    ),
+    "a link that leads nowhere beside the photos": (
+        lambda: Path("data/raw/mine/images/.#notes").symlink_to("me@host.123:456"),
+        "extractors.mine_lite0.images: expected files that can be read, found 1 that cannot "
+        "(first: data/raw/mine/images/.#notes, a link that leads nowhere). DVC reads all files",
+    ),
+    "a link to itself beside the captions": (
+        lambda: Path("data/raw/mine/loop").symlink_to("loop"),
+        "datasets.mine.raw: expected files that can be read, found 1 that cannot (first: data/raw",
+    ),
+    "a file of DVC's among the photos": (
+        lambda: Path("data/raw/mine/images/.dvcignore").touch(),
+        "extractors.mine_lite0.images: expected none of DVC's own files, found data/raw/mine/image",
+    ),
+    "word vectors without a header": (
+        lambda: word_files(en="red 1 2 3\n"),
+        "word_vectors.given.files.en: en.vec: line 1: expected the numbers of words and of",
+    ),
+    "word vectors of another size than a recipe's words": (
+        lambda: word_files(en="1 300\n", de="1 3\n"),
+        "recipes.mine.word_dim: expected 3, as given has in de, found 300",
     ),
     "a crop of which nothing is left": (
         lambda: [

@@ -169,6 +169,25 @@ def test_quoted_fields_of_csv_hold_commas_quotes_and_lines(root):
     assert set(found["text"]) == {'A dog, a "cat" and a bird'}
 
 
+def test_blanks_before_quotes_of_csv_are_no_part_of_a_caption(root):
+    rows = [(name, "en", '"A dog, a cat"') for name in NAMES]
+    path = write(rows, name="captions.csv")
+    path.write_text(path.read_text().replace(",en,", ", en, "))
+    assert set(captions(root, made(root, new(path)))["text"]) == {"A dog, a cat"}
+
+
+@pytest.mark.parametrize(
+    "line", [f'{NAMES[0]},en,"a "red" dog"', f'{NAMES[0]},en,"a dog', f"{NAMES[0]},en"]
+)
+def test_what_a_table_that_is_not_read_to_its_end_lacks_is_not_said(root, line):
+    path = write([(name, "en", "A dog") for name in NAMES], name="captions.csv")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([lines[0], line, *lines[1:]]))
+    output = new(path).output
+    assert "captions.csv:2: expected" in output
+    assert "1 problem(s)" in output, output
+
+
 def test_only_the_languages_asked_for_are_taken(root):
     bad = [(NAMES[0], "not_a_code", "x")]
     settings = made(root, new(write(SHORT + bad), "--language", "de"))

@@ -337,6 +337,9 @@ PHOTO_NAMES = {
     ),
     "another folder": ("Of/b.jpg", "of/b.jpg", "found 'of/b.jpg'"),
     "no name": ("b.jpg", "", "found ''"),
+    "no suffix": ("d.jpg", "d", "; the folder has 'd.jpg'"),
+    "the folder's own name": ("of/b.jpg", "images/of/b.jpg", "; the folder has 'of/b.jpg'"),
+    "other separators": ("of/b.jpg", "C:\\of\\b", "; the folder has 'of/b.jpg'"),
     "NUL": ("b.jpg", "of\0/b.jpg", "found 'of\\x00/b.jpg'"),
 }
 

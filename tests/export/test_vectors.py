@@ -357,6 +357,56 @@ def test_a_table_of_another_form_is_told_apart(embed, tmp_path, name, content, s
     assert (result.exit_code, output.exists()) == (2, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", b'id, language, text\n1, en, "a red, red photo"\n2, de, Foto\n'),
+        ("t.csv", b'id,language,text\r\n1,en ,"a red, red photo"\r\n2,de,Foto\r\n'),
+        (
+            "t.csv",
+            b"\xef\xbb\xbfid\tlanguage\ttext\n".replace(b"\t", b",")
+            + b'1,en,"a red, red photo"\n2,de,Foto',
+        ),
+        ("t.tsv", b"id\tlanguage\ttext\r1\ten\ta red, red photo\r2\tde\tFoto\r"),
+        ("t.tsv", b"id\tlanguage\ttext\n1\t en\ta red, red photo\n\n2\tde\tFoto\n"),
+    ],
+)
+def test_a_table_is_read_as_a_new_study_reads_it(embed, tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    result, output = embed(tmp_path / name)
+    assert result.exit_code == 0, result.output
+    table = pq.read_table(output).to_pydict()
+    assert (table["id"], table["text"]) == (["1", "2"], ["a red, red photo", "Foto"])
+
+
+def test_a_carriage_return_within_a_sentence_ends_no_row(embed, tmp_path):
+    (tmp_path / "t.tsv").write_bytes(b"text\na red\rphoto\nblue\n")
+    result, output = embed(tmp_path / "t.tsv", "--language", "en")
+    assert result.exit_code == 0, result.output
+    assert pq.read_table(output)["text"].to_pylist() == ["a red\rphoto", "blue"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "t.csv", b"text,language\nred, blue,en\n",
+            "t.csv:2: expected 2 fields as in the header, found 3. Put those with commas in quotes",
+        ),
+        ("t.tsv", b"text\tlanguage\nred\n", "t.tsv:2: expected 2 fields as in the header, found 1"),
+        ("t.csv", b"text;language\nred, blue;en\n", "';' in its header: .csv has commas between"),
+        ("t.csv", b"", "t.csv: expected a table with a header, found an empty file"),
+        ("t.npz", b"PK\x03\x04....", "expected text between tabs or commas, found a packed file"),
+        ("t.npy", b"\x93NUMPY\x01\x00", "found a NumPy array. Features of photos are read from"),
+    ],
+)  # fmt: skip
+def test_a_table_of_another_form_is_named_with_its_line(embed, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    result, output = embed(tmp_path / name)
+    assert said in result.output
+    assert (result.exit_code, output.exists()) == (2, False)
+
+
 def test_text_of_every_form_of_arrow_is_text(embed, tmp_path):
     expected = None
     for form in (pa.string(), pa.large_string(), pa.string_view()):

@@ -26,7 +26,7 @@ from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.text import FastTextVectors, VectorFiles, WordVectorSource
 from pipeline_lib.text.tokenizers import build_tokenizer
 from pipeline_lib.text.training_text import training_sentences, training_words
-from pipeline_lib.text.word_vectors import load_vectors, read_vec, train_fasttext
+from pipeline_lib.text.word_vectors import load_vectors, read_vec, train_fasttext, vec_dim
 from stages import word_vectors as stage
 from tests import tiny
 
@@ -149,6 +149,35 @@ def test_a_file_of_another_form_is_refused_soon(tmp_path):
     (tmp_path / "x.vec").write_text("900 2\n" + "word\n" * 900)
     with refused("lines after 21 were not read", "21 problem(s)"):
         read_vec(tmp_path / "x.vec", {"word"})
+
+
+def test_a_header_of_endless_digits_is_no_header(tmp_path):
+    (tmp_path / "x.vec").write_text(f"{'9' * 5000} 2\nthe 1 2\n")
+    with pytest.raises(ContractError, match="line 1: expected the numbers of words and of dim"):
+        read_vec(tmp_path / "x.vec", {"the"})
+
+
+def test_the_size_of_vectors_is_in_the_first_line(tmp_path):
+    (tmp_path / "x.vec").write_bytes(b"\xef\xbb\xbf2 300\n")
+    assert vec_dim(tmp_path / "x.vec") == 300
+
+
+def test_a_file_of_another_encoding_is_refused(tmp_path):
+    words = ["straße", "hund", "über", "grün"]
+    lines = [f"{len(words)} 2", *(f"{word} 1 2" for word in words)]
+    (tmp_path / "x.vec").write_text("\n".join(lines), encoding="latin-1")
+    with refused(
+        "UTF-8, found 3 of 3 words with letters beyond ASCII that are none (first: line 2"
+    ):
+        read_vec(tmp_path / "x.vec", {*words})
+
+
+def test_a_few_words_that_are_no_utf_8_are_passed_over(tmp_path):
+    words = [f"grün{number}" for number in range(10)]
+    lines = [f"{len(words) + 1} 2", *(f"{word} 1 2" for word in words)]
+    content = "\n".join(lines).encode() + b"\n\xfcber 1 2\n"
+    (tmp_path / "x.vec").write_bytes(content)
+    assert len(read_vec(tmp_path / "x.vec", {*words})[0]) == 10
 
 
 def test_a_file_without_any_needed_word_is_refused(published):
