@@ -21,21 +21,22 @@ def growth_problems(known: Known) -> Iterator[str]:
     """
     for name, chosen in known.settings.growth.items():
         yield from _other_languages(known, name)
-        if known.datasets(known.recipes[name].pairs) <= known.data.keys():  # a stage checks one
-            yield from _too_few_photos(known, name, chosen)
+        yield from _too_few_photos(known, name, chosen)
+        if _captions_known(known, known.recipes[name].pairs):
             yield from _growth_in_languages(known, name, chosen)
             yield from _shares_without_language(known, name, chosen.photos)
 
 
 def _too_few_photos(known: Known, name: str, chosen: Growth) -> Iterator[str]:
-    """Yield shares of fewer photos than word vectors have numbers."""
+    """Yield shares of fewer photos, and lines of text alone, than word vectors have numbers."""
     dim = known.settings.word_vectors[chosen.word_vectors].dim
-    photos = _training_photo_count(known, known.recipes[name])
+    photos, text = _photo_counts(known, known.recipes[name])
     for share in chosen.photos if photos else ():
-        if (left := round(share * photos)) < dim:
+        if (left := round(share * photos)) + text < dim:
+            beside = f" beside {text} lines of text" if text else ""
             yield (
                 f"growth.{name}.photos: expected {dim} photos or more, as many as "
-                f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}. "
+                f"{chosen.word_vectors} has numbers, found {left}, {share} of {photos}{beside}. "
                 "Make the share larger"
             )
 
@@ -71,14 +72,14 @@ def _other_languages(known: Known, name: str) -> Iterator[str]:
 def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -> Iterator[str]:
     """Yield shares of which no photo has a caption in a language, drawn as training.growth does."""
     recipe = known.recipes[name]
-    photos = _training_photos(known, recipe)
-    if not photos or not _captions_known(known, recipe.pairs):
+    photos, text = _training_photos(known, recipe)
+    if not photos:
         return
     captioned = {each: _captioned(known, recipe.pairs, each) for each in recipe.languages}
     drawn = shuffled(np.array(sorted(photos), object), known.settings.selection_seed)
     for share, language in product(shares, recipe.languages):
         left = {*drawn[: round(share * len(drawn))]}
-        if left and left.isdisjoint(captioned[language]):
+        if left and captioned[language].isdisjoint(left | text):
             yield (
                 f"growth.{name}.photos: expected captions of each language in every share, found "
                 f"none in {language} of the {len(left)} photos of share {share}. Make it larger"
@@ -87,8 +88,8 @@ def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -
 
 def _captions_known(known: Known, pairs: str) -> bool:
     """Return whether it is known which photos have captions: not what stages draw, or lend."""
-    own = [known.settings.pairs.get(name) for name in known.settings.pair_sets(pairs)]
-    return all(each and known.data[each.dataset].images is not None for each in own)
+    names = known.settings.pair_sets(pairs)
+    return known.settings.pairs.keys() >= {*names} and known.rows_known(pairs)
 
 
 def _captioned(known: Known, pairs: str, language: str) -> set[str]:
@@ -101,18 +102,19 @@ def _captioned(known: Known, pairs: str, language: str) -> set[str]:
     return found
 
 
-def _training_photo_count(known: Known, recipe: Recipe) -> int:
-    """Return how many training photos with features a recipe has (most, of drawn ones)."""
+def _photo_counts(known: Known, recipe: Recipe) -> tuple[int, int]:
+    """Return the sizes of :func:`_training_photos`; as many as a stage will draw of these alone."""
     data = known.data.get(recipe.dataset)
-    if data is not None and data.images is None:
-        return data.photos.get(TRAIN, 0)
-    return len(_training_photos(known, recipe))
+    if data and data.images is None and known.datasets(recipe.pairs) == {recipe.dataset}:
+        return data.photos.get(TRAIN, 0), 0
+    photos, text = _training_photos(known, recipe)
+    return len(photos), len(text)
 
 
-def _training_photos(known: Known, recipe: Recipe) -> set[str]:
-    """Return the training photos with features of a recipe; none of those that a stage draws."""
+def _training_photos(known: Known, recipe: Recipe) -> tuple[set[str], set[str]]:
+    """Return a recipe's training photos with features, and what is text alone; none if unknown."""
     _, seen = known.extractors_and_photos(recipe)
-    data = known.data.get(recipe.dataset)
-    if data is None or data.images is None or seen is None:
-        return set()
-    return known.training_photos(recipe.pairs) & seen
+    if seen is None or not known.rows_known(recipe.pairs):
+        return set(), set()
+    train = known.training_photos(recipe.pairs)
+    return train & seen, train - seen

@@ -71,6 +71,20 @@ class Known:
             found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
         return found or None
 
+    def rows_known(self, pairs: str) -> bool:
+        """Return whether :attr:`rows` has the photos of a pair set and of its ``plus``.
+
+        It has none that a stage draws, and none where data is not there, or not read: before its
+        own work, a stage reads the files of one data set.
+        """
+        own, borrowed = self.settings.pairs, self.settings.pseudopairs
+        names = self.settings.pair_sets(pairs)
+        chosen = [own[n if n in own else borrowed[n].images_of.pairs] for n in names]
+        read = {each for one in chosen for each in (one.dataset, one.exclude_images)} - {NONE}
+        if not read <= self.data.keys():
+            return False
+        return all(self.data[each.dataset].images is not None for each in chosen)
+
     def training_photos(self, pairs: str) -> set[str]:
         """Return the ids of the training photos of a pair set and of its ``plus``."""
         return set().union(*(self.rows[name][TRAIN] for name in self.settings.pair_sets(pairs)))

@@ -113,7 +113,7 @@ def _text_problems(
                 "more_features"
             )
     learnt = known.training_photos(recipe.pairs)
-    if learnt and not learnt & seen:
+    if known.rows_known(recipe.pairs) and learnt and not learnt & seen:
         yield (
             f"{where}.features: expected features of some of the {len(learnt):,} training "
             f"photos of {recipe.pairs}, found none {without}. Name their extractor"

@@ -24,8 +24,7 @@ def word_vector_problems(known: Known) -> Iterator[str]:
     """Yield word vectors of more numbers than training photos."""
     for name, vectors in known.settings.word_vectors.items():
         pairs = entry_of(vectors.source, PAIRS)
-        data = [known.data.get(dataset) for dataset in known.datasets(pairs)]
-        if vectors.method != "latent_semantic" or any(e is None or e.images is None for e in data):
+        if vectors.method != "latent_semantic" or not known.rows_known(pairs):
             continue  # what a stage draws, or lends, is not known yet
         if (photos := len(known.training_photos(pairs))) < vectors.dim:
             yield (
@@ -40,7 +39,7 @@ def world_problems(known: Known) -> Iterator[str]:
     for name, world in known.settings.worlds.items():
         asked = argument_problems(**world.model_dump(exclude={"seed"}))
         yield from (f"worlds.{name}: {problem}" for problem in asked)
-    for name, extractor in known.settings.extractors.items():
+    for name, extractor in known.settings.networks.items():
         yield from _photos_of_another(known, f"extractors.{name}.images", extractor)
     for key, path in named_files(known.settings):
         if world := world_of(known.settings, path):
@@ -97,8 +96,9 @@ def _undrawn(known: Known, key: str, path: Path, world: str) -> Iterator[str]:
 def split_problems(known: Known) -> Iterator[str]:
     """Yield splits that training or evaluation needs and that have no two photos to tell apart."""
     sets = known.settings.pairs.values()
-    validated = {chosen.dataset for chosen in sets if chosen.validation_kinds}
-    for name in sorted({chosen.dataset for chosen in sets}):
+    places = {chosen.dataset: source_of(known.settings, chosen.dataset) for chosen in sets}
+    validated = {places[chosen.dataset] for chosen in sets if chosen.validation_kinds}
+    for name in sorted({*places.values()}):
         photos = known.data[name].photos if name in known.data else {}
         asked = (TRAIN, VAL) if name in validated else (TRAIN,)
         for split in asked if photos else ():

@@ -54,6 +54,7 @@ def _unread_languages(known: Known) -> Iterator[str]:
     read = {language for own in sets for language in {*own.captions, *own.validation_kinds}}
     for translator in known.settings.translators.values():
         read |= {translator.source_language, translator.target_language}
+    read |= {each.source_language for each in known.settings.translations.values()}
     for name in known.settings.datasets.keys() & known.data.keys():
         captions = known.data[name].captions
         for language in sorted({language for _, language, _ in captions} - read):
@@ -117,13 +118,16 @@ def _few_to_validate(known: Known, where: str, recipe: Recipe) -> Iterator[str]:
 
 
 def _validation_counts(known: Known, recipe: Recipe) -> tuple[int, dict[str, int]]:
-    """Return a recipe's validation photos and captions by language; 0 of what is not known."""
+    """Return a recipe's validation photos and captions by language; 0 if some are not known."""
     counts, photos = dict.fromkeys(recipe.languages, 0), 0
     for name in known.settings.pair_sets(recipe.pairs):
         chosen = known.settings.pairs.get(name)
-        data = known.data.get(chosen.dataset) if chosen else None
-        kinds = chosen.validation_kinds if data else {}
-        photos = max(photos, data.photos.get(VAL, 0) if kinds else 0)
+        kinds = chosen.validation_kinds if chosen else {}
+        if not kinds:
+            continue
+        if (data := known.data.get(chosen.dataset)) is None:
+            return 0, dict.fromkeys(recipe.languages, 0)
+        photos = max(photos, data.photos.get(VAL, 0))
         for language in kinds.keys() & counts.keys():
             counts[language] += sum(
                 data.captions.get((VAL, language, kind), 0) for kind in kinds[language]

@@ -4,6 +4,8 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import given
+import numpy as np
 import own_study
 import pandas as pd
 import pytest
@@ -551,6 +553,118 @@ def test_a_recipe_grows_where_a_data_set_is_not_there_or_not_read_by_a_stage(min
     change("datasets", "text", "raw", to="data/nowhere")
     found = check_study(load_settings())
     assert (found.problems, found.missing) == ([], ["datasets.text.raw: data/nowhere is not there"])
+
+
+@pytest.mark.parametrize("other", ["there", "not there", "broken"])
+@pytest.mark.parametrize("learnt", ["photos", "text, too"])
+def test_photos_that_another_data_set_excludes_are_not_counted_as_none(mine, other, learnt):
+    """What is left of them is known where the other one is read; a stage reads one of both."""
+    if learnt == "text, too":
+        text_alone(validation={})
+    grow([0.8])
+    folder = Path("data/raw/other")
+    folder.mkdir()
+    shutil.copy("data/raw/mine/captions.tsv", folder)
+    change("datasets", "other", to={"reader": "table", "raw": str(folder)})
+    change("pairs", "mine", "exclude_images", to="other")
+    (folder / "captions.tsv").write_text("broken\n") if other == "broken" else None
+    shutil.rmtree(folder) if other == "not there" else None
+    for dataset in (None, *load_settings().datasets):
+        found = check_study(load_settings(), dataset)
+        assert all(line.startswith("datasets.other: ") for line in found.problems), found
+
+
+def test_a_language_in_text_alone_is_in_every_share_of_the_photos(mine):
+    text_alone(validation={}, captions={"en": ["caption"], "de": ["translation"]})
+    path = Path("data/raw/mine/captions.tsv")
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if "\ttrain\ten\t" not in line))
+    change("pairs", "mine", "captions", to={"de": ["caption"]})
+    change("pairs", "mine", "validation", to={"en": ["caption"], "de": ["caption"]})
+    ten_numbers_a_word()
+    grow([0.8, 0.2])  # 24 and 6 photos, beside 4 lines
+    assert check_study(load_settings()).problems == []
+    grow([0.1])
+    (found,) = check_study(load_settings()).problems
+    assert found == (
+        "growth.mine.photos: expected 10 photos or more, as many as mine_latent has numbers, found "
+        "3, 0.1 of 30 beside 4 lines of text. Make the share larger"
+    )
+
+
+def test_growth_of_pseudopairs_has_no_captions_to_look_for(mine):
+    change("pseudopairs", "borrowed", to={
+        "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
+        "images_of": {"pairs": "mine", "language": "en", "facts": "data/facts/none.jsonl"},
+        "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
+        "plus": "mine", "compare_with": "none",
+    })  # fmt: skip
+    add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
+    add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
+    change("growth", "grown", to={
+        "pairs": "borrowed", "features": "mine_lite0", "word_vectors": "borrowed_latent",
+        "photos": [0.8], "seeds": [1],
+    })  # fmt: skip
+    assert check_study(load_settings()).problems == []
+
+
+def test_features_of_a_worlds_photos_may_be_given(world):
+    path = given.give("w.h5", np.ones((2, 6)), ["a.png", "b.png"])
+    change("extractors", "given", to={"dataset": "world", "images": path, "backbone": "given"})
+    assert check_study(load_settings()).problems == []
+
+
+def test_text_beside_a_world_does_not_hide_its_photos(world):
+    folder = Path("data/raw/text")
+    folder.mkdir(parents=True)
+    for language in ("en", "de"):
+        for split in ("train", "val"):
+            (folder / f"{split}.{language}").write_text(f"{language} one\n{language} two\n")
+    change("datasets", "text", to={
+        "reader": "bitext", "raw": str(folder), "languages": ["en", "de"],
+    })  # fmt: skip
+    kinds = {"en": ["caption"], "de": ["translation"]}
+    add("pairs", "text", "world_six", dataset="text", captions=kinds, validation={})
+    change("pairs", "world_six", "plus", to="text")
+    found = [line for line in check_study(load_settings()).problems if "polyview.features" in line]
+    assert found == []
+
+
+def test_what_a_translation_reads_is_used(mine):
+    french(own_study.NAMES[:3])
+    Path("t.tsv").write_text("source\ttranslation\nun chien\tein Hund\n")
+    change("translations", "mine_de", to={
+        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
+        "target_language": "de", "model": "t.tsv",
+    })  # fmt: skip
+    found = check_study(load_settings())
+    assert (found.problems, found.missing, found.warnings) == ([], [], [])
+
+
+def test_validation_photos_of_a_data_set_that_is_not_read_are_not_too_few(mine):
+    rewrite(*((f"{n}\tval", f"{n}\ttrain") for n in own_study.NAMES[32:35]))  # 2 are left
+    folder = Path("data/raw/big")
+    folder.mkdir()
+    lines = Path("data/raw/mine/captions.tsv").read_text().replace("\ttrain\t", "\tval\t")
+    (folder / "captions.tsv").write_text(lines)
+    change("datasets", "big", to={"reader": "table", "raw": str(folder)})
+    add("pairs", "big", "mine", dataset="big")
+    change("pairs", "mine", "plus", to="big")
+    few = [line for line in check_study(load_settings(), "mine").warnings if "too few" in line]
+    assert few == []
+
+
+def test_photos_of_a_data_set_and_its_translation_are_too_few_once(mine):
+    rewrite(*((f"{n}\tval", f"{n}\ttrain") for n in own_study.NAMES[30:35]))
+    french([])
+    Path("t.tsv").write_text("source\ttranslation\nx\ty\n")
+    change("translations", "mine_fr", to={
+        "engine": "file", "dataset": "mine", "source_language": "en", "annotation": "caption",
+        "target_language": "fr", "model": "t.tsv",
+    })  # fmt: skip
+    add("pairs", "fr", "mine", dataset="mine_fr", captions={"fr": ["machine"]}, validation="same")
+    found = [line for line in check_study(load_settings()).problems if "2 photos or more" in line]
+    assert [line.partition(":")[0] for line in found] == ["datasets.mine"]
 
 
 def test_a_squashed_photo_is_the_same_whatever_resize_is(world):
