@@ -11,6 +11,7 @@ from pipeline_lib.checks.shown import (
     translator_photos,
 )
 from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.settings.entries import PAIRS, entry_of
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.settings.study import Settings
@@ -70,6 +71,14 @@ class Known:
         for name in self.settings.pair_sets(pairs):
             found |= {*own[name].captions} if name in own else {borrowed[name].captions_of.language}
         return found or None
+
+    def vector_languages(self, name: str) -> set[str]:
+        """Return the languages whose words an entry of ``word_vectors`` has vectors of."""
+        vectors = self.settings.word_vectors[name]
+        if vectors.method == "files":
+            return {*vectors.files}
+        learnt = self.training_languages(entry_of(vectors.source, PAIRS)) or set()
+        return learnt | (self.training_languages(vectors.pairs) or set())
 
     def rows_known(self, pairs: str) -> bool:
         """Return whether :attr:`rows` has the photos of a pair set and of its ``plus``.

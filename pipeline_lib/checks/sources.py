@@ -18,11 +18,13 @@ from pipeline_lib.settings.entries import PAIRS, entry_of
 from pipeline_lib.settings.images import Extractor, ImageFeatures
 from pipeline_lib.settings.pseudopairs import Side
 from pipeline_lib.settings.strict import suggest, unknown
+from pipeline_lib.settings.text import WordVectorSource
 
 
 def word_vector_problems(known: Known) -> Iterator[str]:
-    """Yield word vectors of more numbers than training photos."""
+    """Yield word vectors of languages without captions, or of more numbers than photos."""
     for name, vectors in known.settings.word_vectors.items():
+        yield from _languages_without_captions(known, f"word_vectors.{name}", vectors)
         pairs = entry_of(vectors.source, PAIRS)
         if vectors.method != "latent_semantic" or not known.rows_known(pairs):
             continue  # what a stage draws, or lends, is not known yet
@@ -31,6 +33,27 @@ def word_vector_problems(known: Known) -> Iterator[str]:
                 f"word_vectors.{name}.dim: expected {photos:,} or less, as many as training photos "
                 f"of {pairs} have captions, found {vectors.dim}. Lower it, and word_dim of the "
                 "recipes that start from it, or add captions"
+            )
+
+
+def _languages_without_captions(
+    known: Known, where: str, vectors: WordVectorSource
+) -> Iterator[str]:
+    """Yield languages that vectors are asked for, and that their captions are not in."""
+    words = known.training_languages(vectors.pairs) or set()
+    if vectors.method == "files":
+        for language in sorted({*vectors.files} - words):
+            yield (
+                f"{where}.files.{language}: expected a language of the training captions of "
+                f"{vectors.pairs}, whose words are looked up ({', '.join(sorted(words))}), found "
+                f"{language}"
+            )
+    if vectors.method == "fasttext":
+        source = entry_of(vectors.source, PAIRS)
+        if lacking := sorted(words - (known.training_languages(source) or set())):
+            yield (
+                f"{where}.source: expected training captions in {', '.join(lacking)}, whose words "
+                f"{vectors.pairs} has, found none in {source}. Name a pair set that has them"
             )
 
 
@@ -68,7 +91,12 @@ def _facts_of_another(known: Known, where: str, side: Side) -> Iterator[str]:
     """Yield that facts are of another world than the captions that they are to judge."""
     pairs = known.settings.pairs.get(side.pairs)
     own, found = pairs and _world_behind(known, pairs.dataset), world_of(known.settings, side.facts)
-    if pairs and found and found != own:
+    if pairs and found and "machine" in pairs.captions.get(side.language, ()):
+        yield (
+            f"{where}: expected {NO_FACTS}, as {side.pairs} has machine translations in "
+            f"{side.language}, of which nobody knows the truth, found {side.facts}"
+        )
+    elif pairs and found and found != own:
         told = raw_folder(own) / "truth.jsonl" if own else NO_FACTS
         yield (
             f"{where}: expected {told}, the facts of {pairs.dataset}, whose captions {side.pairs} "

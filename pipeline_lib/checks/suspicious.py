@@ -14,6 +14,8 @@ from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
 from pipeline_lib.settings.recipes import Recipe
+from pipeline_lib.settings.references.recipes import INPUTS
+from pipeline_lib.settings.strict import NONE
 
 
 def suspicious(known: Known) -> Iterator[str]:
@@ -32,6 +34,9 @@ def suspicious(known: Known) -> Iterator[str]:
         yield from _few_to_validate(known, f"recipes.{name}", recipe)
         yield from _photos_read_as_text(known, f"recipes.{name}", recipe)
         yield from _learnt_by_another(known, name, recipe)
+        yield from _between_languages(known, name, recipe)
+        yield from _words_at_random(known, name, recipe)
+    yield from _nothing_compared(known)
     yield from _halves_that_overlap(known)
     yield from _equal_photos(known)
     yield from _batches_of_all(known)
@@ -85,9 +90,55 @@ def _idle_departures(known: Known) -> Iterator[str]:
         own = [recipe for recipe in recipes if key in (recipe.paper, *type(recipe).model_fields)]
         if not own:
             yield f"departures.{key}: it concerns no recipe of this study. Remove it"
+        elif key in ("paper", *INPUTS):
+            yield f"departures.{key}: each row names its own, as dvc.yaml reads it there. Remove it"
         for inner in value if own and key in known.settings.papers else ():
             if not any(inner in type(recipe).model_fields for recipe in own):
                 yield f"departures.{key}.{inner}: it concerns no recipe of this study. Remove it"
+
+
+def _between_languages(known: Known, name: str, recipe: Recipe) -> Iterator[str]:
+    """What a recipe of one language is to learn between languages."""
+    for key in _BETWEEN_LANGUAGES if len(recipe.languages) == 1 else ():
+        if getattr(recipe, key, 0):
+            yield (
+                f"{known.settings.place_of(name, key)}.{key}: it works between languages, of which "
+                f"{name} has one. Set it to 0 there"
+            )
+
+
+_BETWEEN_LANGUAGES = (
+    "caption_caption_probability", "word_neighbourhood_weight", "classifier_weight",
+    "pretraining_epochs",
+)  # fmt: skip
+
+
+def _words_at_random(known: Known, name: str, recipe: Recipe) -> Iterator[str]:
+    """Languages whose words have no vectors to start from, or never learn any."""
+    vectors = known.settings.word_vectors.get(recipe.word_vectors)
+    fixed = not getattr(recipe, "tune_words", True)
+    if recipe.initial != NONE or not (vectors or fixed):
+        return
+    having = known.vector_languages(recipe.word_vectors) if vectors else set()
+    if lacking := [language for language in recipe.languages if language not in having]:
+        where = known.settings.place_of(name, "word_vectors")
+        yield (
+            f"{where}.word_vectors: {recipe.word_vectors} has no vectors of words in "
+            f"{', '.join(lacking)}, which {name} starts at random"
+            + (" and keeps so (tune_words: false)" if fixed else "")
+        )
+
+
+def _nothing_compared(known: Known) -> Iterator[str]:
+    """Comparisons of recipes that no figure of the same language can be of."""
+    for name, comparison in known.settings.comparisons.items():
+        asked = {*known.recipes[comparison.baseline].languages}
+        for other in comparison.recipes:
+            if asked.isdisjoint(known.recipes[other].languages):
+                yield (
+                    f"comparisons.{name}.recipes: {other} and the baseline {comparison.baseline} "
+                    "have no language in common: nothing of them is compared"
+                )
 
 
 def _crops_side_by_side(known: Known, where: str, recipe: Recipe) -> Iterator[str]:

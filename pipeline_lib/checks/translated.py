@@ -69,7 +69,25 @@ def reranking_problems(known: Known) -> Iterator[str]:
                 "translator of a data set that has both"
             )
         elif text:
-            yield from _ranked_photos_learnt(known, name, _ranked_photos(known, chosen, text))
+            ranked = _ranked_photos(known, chosen, text)
+            yield from _nothing_ranked(known, name, ranked)
+            yield from _ranked_photos_learnt(known, name, ranked)
+
+
+def _nothing_ranked(known: Known, name: str, ranked: Photos) -> Iterator[str]:
+    """Yield that translations are to be ranked by photos that none of the sentences has."""
+    chosen = known.settings.rerankings[name]
+    if "image" not in chosen.similarities:
+        return
+    pictured = known.data.get(known.settings.extractors[chosen.features].dataset)
+    drawn = pictured and pictured.images is None and known.data[chosen.dataset].images is None
+    empty = [split for split, photos in ranked.items() if not photos]
+    if pictured and not drawn and empty:
+        yield (
+            f"rerankings.{name}.features: expected features of photos of {chosen.dataset}, whose "
+            f"sentences are translated, found none by {chosen.features} in {' and '.join(empty)}. "
+            "Name an extractor of these photos, or leave image out of similarities"
+        )
 
 
 def _ranked_photos(known: Known, chosen: Reranking, text: Photos) -> Photos:

@@ -240,6 +240,37 @@ PROBLEMS = {
         lambda: Path("data/raw/mine/images/.dvcignore").touch(),
         "extractors.mine_lite0.images: expected none of DVC's own files, found data/raw/mine/image",
     ),
+    "word vectors of a language that their pair set has not": (
+        lambda: word_files(fr="1 300\n"),
+        "word_vectors.given.files.fr: expected a language of the training captions of mine, whose "
+        "words are looked up (de, en), found fr",
+    ),
+    "fastText of captions in fewer languages": (
+        lambda: [
+            add("pairs", "english", "mine", captions={"en": ["caption"]}),
+            change("word_vectors", "trained", to={
+                "method": "fasttext", "source": "data/pairs/english.parquet", "pairs": "mine",
+                "dim": 4, "epochs": 1, "window": 2, "min_count": 1, "min_n": 2, "max_n": 3,
+                "buckets": 10, "negatives": 2, "subsampling": 1e-4, "learning_rate": 0.1, "seed": 1,
+            }),
+        ],
+        "word_vectors.trained.source: expected training captions in de, whose words mine has, "
+        "found none in english. Name a pair set that has them",
+    ),
+    "vectors from files whose words nothing asks for": (
+        lambda: [word_files(en="1 300\n"), change("word_vectors", "given", "pairs", to="none")],
+        "word_vectors.given.pairs: nothing is called 'none'.",
+    ),
+    "pseudopairs that lend to themselves": (
+        lambda: change("pseudopairs", "borrowed", to={
+            "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
+            "images_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
+            "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
+            "plus": "none", "compare_with": "none",
+        }),
+        "pseudopairs.borrowed.captions_of: expected other captions than images_of has, found the "
+        "same, de of mine: each lends to itself",
+    ),
     "word vectors without a header": (
         lambda: word_files(en="red 1 2 3\n"),
         "word_vectors.given.files.en: en.vec: line 1: expected the numbers of words and of",
@@ -422,6 +453,28 @@ def second_extractor(**changes):
 
 
 PROBLEMS_OF_WORLD = {
+    "a part of all recipes that there is not": (
+        lambda: change("departures", "optimizer", to="adamx"),
+        "departures.optimizer: no optimizer is called 'adamx'. Did you mean 'adam'?",
+    ),
+    "an engine that does not read what our translator is": (
+        lambda: change("translations", "world_machine", "engine", to="file"),
+        "translations.world_machine.engine: expected translator, which reads data/translators/",
+    ),
+    "facts of machine translations": (
+        lambda: add(
+            "pseudopairs",
+            "machine",
+            "world_pseudo",
+            captions_of={
+                "pairs": "world_en_de_machine",
+                "language": "de",
+                "facts": "data/raw/world/truth.jsonl",
+            },
+        ),
+        "pseudopairs.machine.captions_of.facts: expected data/facts/none.jsonl, as "
+        "world_en_de_machine has machine translations in de, of which nobody knows the truth,",
+    ),
     "features of two networks in one recipe": (
         lambda: of_another_network("world_sketch_lite0"),
         "recipes.kadar_disjoint.more_features: expected features of one kind with world_lite0, "
@@ -614,15 +667,38 @@ def test_features_of_a_worlds_photos_may_be_given(world):
     assert check_study(load_settings()).problems == []
 
 
-def test_text_beside_a_world_does_not_hide_its_photos(world):
+def bitext():
+    """Add a data set of parallel lines beside a world."""
     folder = Path("data/raw/text")
     folder.mkdir(parents=True)
     for language in ("en", "de"):
-        for split in ("train", "val"):
+        for split in ("train", "val", "test"):
             (folder / f"{split}.{language}").write_text(f"{language} one\n{language} two\n")
     change("datasets", "text", to={
         "reader": "bitext", "raw": str(folder), "languages": ["en", "de"],
     })  # fmt: skip
+
+
+@pytest.mark.parametrize("similarities", [["image"], ["image", "sentence"], ["sentence"]])
+def test_sentences_without_photos_are_not_ranked_by_them(world, similarities):
+    bitext()
+    change("rerankings", "world_kadar", "dataset", to="text")
+    change("rerankings", "world_kadar", "similarities", to=similarities)
+    pictured = "image" in similarities
+    change("rerankings", "world_kadar", "features", to="world_lite0" if pictured else "none")
+    change("translators", "world_en_de", "dataset", to="text")
+    problems = check_study(load_settings()).problems
+    found = [line for line in problems if "rerankings.world_kadar" in line]
+    said = (
+        "rerankings.world_kadar.features: expected features of photos of text, whose sentences are "
+        "translated, found none by world_lite0 in val and test. Name an extractor of these "
+        "photos, or leave image out of similarities"
+    )
+    assert found == ([said] if pictured else [])
+
+
+def test_text_beside_a_world_does_not_hide_its_photos(world):
+    bitext()
     kinds = {"en": ["caption"], "de": ["translation"]}
     add("pairs", "text", "world_six", dataset="text", captions=kinds, validation={})
     change("pairs", "world_six", "plus", to="text")
@@ -766,6 +842,59 @@ WARNINGS = {
     "a language that nothing reads": (
         lambda: french(own_study.NAMES[:3]),
         "datasets.mine: nothing uses the 3 captions in fr. Name it in captions of pairs, in pools",
+    ),
+    "an input for all recipes, each of which names its own": (
+        lambda: change("departures", "lexicon", to="none"),
+        "departures.lexicon: each row names its own, as dvc.yaml reads it there. Remove it",
+    ),
+    "terms between languages of one": (
+        lambda: change(
+            "recipes",
+            "kadar",
+            to={
+                "paper": "kadar2019",
+                "languages": ["en"],
+                "seeds": [1],
+                "dataset": "mine",
+                "pairs": "mine",
+                "features": "mine_lite0",
+                "more_features": "none",
+                "initial": "none",
+                "word_vectors": "random",
+                "lexicon": "none",
+                "caption_caption_probability": 0.5,
+            },
+        ),
+        "recipes.kadar.caption_caption_probability: it works between languages, of which kadar has",
+    ),
+    "words of a language without vectors": (
+        lambda: [
+            english_of_five(),
+            word_files(en="1 300\n"),
+            change("recipes", "mine", "languages", to=["en", "de"]),
+        ],
+        "recipes.mine.word_vectors: given has no vectors of words in de, which mine starts at rand",
+    ),
+    "words at random for good": (
+        lambda: [
+            change("recipes", "mine", "word_vectors", to="random"),
+            change("recipes", "mine", "tune_words", to=False),
+        ],
+        "recipes.mine.word_vectors: random has no vectors of words in de, en, which mine starts at "
+        "random and keeps so (tune_words: false)",
+    ),
+    "a comparison without a common language": (
+        lambda: [
+            add("recipes", "german", "mine", languages=["de"]),
+            add("recipes", "english", "mine", languages=["en"]),
+            change(
+                "comparisons",
+                to={
+                    "c": {"question": "?", "baseline": "german", "recipes": ["english"]},
+                },
+            ),
+        ],
+        "comparisons.c.recipes: english and the baseline german have no language in common: noth",
     ),
     "a pool that nothing ranks": (
         lambda: change("pools", "fr", to="caption"),

@@ -91,7 +91,12 @@ def form_problems(settings: Settings, name: str) -> Iterator[str]:
                 yield f"{where}.{key}: missing; dvc.yaml reads it there. Move it from departures"
         form.model_validate(values)
     except SettingsError as error:
-        yield f"{where}: {error}"
+        part = re.match(r"no (\w+) is called", str(error))
+        yield (
+            f"{settings.place_of(name, part[1])}.{part[1]}: {error}"
+            if part
+            else f"{where}: {error}"
+        )
     except ValidationError as error:
         for problem in readable(error, form, "", partial(part_of, values=values)):
             yield f"{settings.place_of(name, re.split('[.:]', problem)[0])}.{problem}"

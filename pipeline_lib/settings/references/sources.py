@@ -48,6 +48,8 @@ def translation_references(settings: Settings) -> Iterator[str]:
         model, made = PurePath(chosen.model), [TRANSLATORS.format(n) for n in settings.translators]
         if model.parent == PurePath(TRANSLATORS).parent:
             yield from unknown(f"{where}.model", [str(model)], made)
+            if (engine := chosen.engine) != "translator":
+                yield f"{where}.engine: expected translator, which reads {model}, found {engine}"
         target = chosen.target_language
         yield from unknown(f"{where}.target_language", [target], settings.tokenizers)
         yield from _one_language(where, chosen)
@@ -90,6 +92,14 @@ def pseudopair_references(settings: Settings) -> Iterator[str]:
             yield f"{where}.seeds: {chosen.teacher} has {teacher['seeds']}, found {chosen.seeds}"
         if name in settings.pairs:
             yield f"{where}: a pair set has the same name"
+        if (chosen.images_of.pairs, chosen.images_of.language) == (
+            chosen.captions_of.pairs,
+            chosen.captions_of.language,
+        ):
+            yield (
+                f"{where}.captions_of: expected other captions than images_of has, found the same, "
+                f"{chosen.captions_of.language} of {chosen.captions_of.pairs}: each lends to itself"
+            )
         asked = {chosen.images_of.language, chosen.captions_of.language}
         unread = sorted(asked - {*teacher.get("languages", asked)})
         if unread:
@@ -106,7 +116,8 @@ def word_vector_references(settings: Settings) -> Iterator[str]:
         shortest, longest = (getattr(vectors, key, 0) for key in ("min_n", "max_n"))
         if shortest > longest:
             yield f"{where}.min_n: expected at most max_n ({longest}), found {shortest}"
-        yield from unknown(f"{where}.pairs", [vectors.pairs], [NONE, *settings.pairs])
+        none = [] if vectors.method == "files" else [NONE]
+        yield from unknown(f"{where}.pairs", [vectors.pairs], [*none, *settings.pairs])
 
 
 def lexicon_references(settings: Settings) -> Iterator[str]:
