@@ -157,6 +157,9 @@ def _photos_of_clone(
 ) -> pd.DataFrame:
     """Return the photos of the clone; those that are not in ``listed``, if given, have no split."""
     captioned = [file.rows for file in files if file.language in flickr8k_cn.FILES]
+    if not captioned:  # the photos are the same whatever the languages
+        english = flickr8k_cn.caption_file(raw, flickr8k_cn.ENGLISH)
+        captioned = [flickr8k_cn.read_captions(english, problems)]
     table = flickr8k_cn.read_photos(raw, captioned, problems)
     photos = pd.DataFrame(
         {

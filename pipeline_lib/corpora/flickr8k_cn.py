@@ -14,8 +14,10 @@ from pipeline_lib.corpora.files import is_there, note_lines, note_rows, read_lin
 FOLDER = "flickr8kcn"
 """Name of the clone beside Multi30k's."""
 
+ENGLISH = "flickr8kenc.caption.txt"
+
 FILES = {
-    "en": {"flickr8kenc.caption.txt": "caption"},
+    "en": {ENGLISH: "caption"},
     "zh": {"flickr8kzhc.caption.txt": "caption", "flickr8kzhmtest.captions.txt": "translation"},
 }
 """Files of captions and their kind, by language; translations keep the number of their source."""

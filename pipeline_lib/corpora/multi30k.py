@@ -3,7 +3,8 @@
 Task 2 has five independent descriptions per image in English and German, task 1 translations of
 one English sentence per image. Outside the later test sets that sentence is one of the image's
 five descriptions, so that it adds no row of its own: it is what the translations name as their
-source. The descriptions of an image are sorted by length, position 0 being the longest.
+source. The English descriptions of an image are sorted by length, position 0 being the longest;
+the German ones are not, and those of position 0 are the shortest on average.
 
 Task 2's ``test_2017_images.txt`` is never read: it repeats the 2018 list and has no descriptions.
 """

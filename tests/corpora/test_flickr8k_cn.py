@@ -59,6 +59,13 @@ def test_photos_are_those_that_multi30k_has_too_where_it_is_read(tmp_path):
     }
 
 
+@pytest.mark.parametrize("languages", [["fr"], ["de"], ["de", "ja"], ["en", "de"]])
+@pytest.mark.parametrize("split", ["flickr8k_split", "multi30k_split"])
+def test_photos_in_no_split_do_not_depend_on_the_languages(tmp_path, languages, split):
+    raw = write_flickr8k_clone(tmp_path)
+    assert splits(read(raw, languages, split))["flickr:13"] == "train"
+
+
 def test_translations_into_chinese_name_their_source(tmp_path):
     rows = read(write_flickr8k_clone(tmp_path), ["en", "zh"]).captions.set_index("caption_id")
     assert rows.loc["f/21/zh/translation/3", "source_caption_id"] == "f/21/en/caption/3"
