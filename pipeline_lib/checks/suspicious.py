@@ -103,7 +103,7 @@ def _between_languages(known: Known, name: str, recipe: Recipe) -> Iterator[str]
         if getattr(recipe, key, 0):
             yield (
                 f"{known.settings.place_of(name, key)}.{key}: it works between languages, of which "
-                f"{name} has one. Set it to 0 there"
+                f"{name} has one. Set it to 0 in its row"
             )
 
 
