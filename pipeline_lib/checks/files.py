@@ -28,9 +28,8 @@ def named_files(settings: Settings) -> Iterator[tuple[str, Path]]:
         for fold in ("train", "test"):
             for file in getattr(lexicon, fold):
                 yield f"lexicons.{name}.{fold}", Path(lexicon.source) / file
-    for name, vectors in settings.word_vectors.items():
-        for language, file in getattr(vectors, "files", {}).items():
-            yield f"word_vectors.{name}.files.{language}", Path(vectors.source) / file
+    for name, language, path in _vector_files(settings):
+        yield f"word_vectors.{name}.files.{language}", path
     yield from _facts(settings)
     yield from _scored(settings)
 
@@ -100,13 +99,12 @@ def file_problems(known: Known) -> Iterator[str]:
 
 def _vector_problems(known: Known) -> Iterator[str]:
     """Yield files of word vectors of another form, or size, by their first lines."""
-    for name, vectors in known.settings.word_vectors.items():
-        for language, file in getattr(vectors, "files", {}).items():
-            path = Path(vectors.source) / file
-            unread = [*_unread(path, vec_dim)]
-            yield from (f"word_vectors.{name}.files.{language}: {problem}" for problem in unread)
-            if os.path.isfile(path) and not unread:
+    for name, language, path in _vector_files(known.settings):
+        if os.path.isfile(path):
+            try:
                 yield from _words_of_another_size(known, name, language, vec_dim(path))
+            except ContractError as error:
+                yield f"word_vectors.{name}.files.{language}: {error}"
 
 
 def _words_of_another_size(known: Known, vectors: str, language: str, dim: int) -> Iterator[str]:
@@ -127,6 +125,13 @@ def _unread(path: Path, read: Callable[[Path], object]) -> Iterator[str]:
             read(path)
         except ContractError as error:
             yield str(error)
+
+
+def _vector_files(settings: Settings) -> Iterator[tuple[str, str, Path]]:
+    """Yield the files of word vectors, each with its entry and language."""
+    for name, vectors in settings.word_vectors.items():
+        for language, file in getattr(vectors, "files", {}).items():
+            yield name, language, Path(vectors.source) / file
 
 
 def _scored(settings: Settings) -> Iterator[tuple[str, Path]]:

@@ -45,8 +45,6 @@ def _growth_in_languages(known: Known, name: str, chosen: Growth) -> Iterator[st
     """Yield the first languages of a recipe that too few training photos have captions in."""
     recipe, learnt = known.recipes[name], set()
     dim = known.settings.word_vectors[chosen.word_vectors].dim
-    if not _captions_known(known, recipe.pairs):
-        return
     for language in recipe.languages[:-1]:
         learnt |= _captioned(known, recipe.pairs, language)
         if len(learnt) >= dim:

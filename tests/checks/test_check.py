@@ -44,21 +44,36 @@ def mine(tmp_path, monkeypatch, as_a_user):
     return Path.cwd()
 
 
-def text_alone(**changes):
-    """Add parallel lines in English and German, which are of no photo, and learn them, too."""
+def bitext(**lines):
+    """Add parallel lines in English and German, which are of no photo: so many in each split."""
     folder = Path("data/raw/text")
-    folder.mkdir()
-    for split, count in (("train", 4), ("val", 2)):
+    folder.mkdir(parents=True)
+    for split, count in lines.items():
         for language in ("en", "de"):
-            lines = "".join(f"{language} {split} {number}\n" for number in range(count))
-            (folder / f"{split}.{language}").write_text(lines)
+            text = "".join(f"{language} {split} {number}\n" for number in range(count))
+            (folder / f"{split}.{language}").write_text(text)
     change("datasets", "text", to={
         "reader": "bitext", "raw": str(folder), "languages": ["en", "de"],
     })  # fmt: skip
+
+
+def text_alone(**changes):
+    """Add parallel lines in English and German, which are of no photo, and learn them, too."""
+    bitext(train=4, val=2)
     kinds = {"en": ["caption"], "de": ["translation"]}
     own = read_yaml(Path("params.yaml"))["pairs"]["mine"] | {"dataset": "text", "captions": kinds}
     change("pairs", "text", to=own | changes)
     change("pairs", "mine", "plus", to="text")
+
+
+def borrow(language, plus="none"):
+    """Have photos with captions in a language borrow German ones."""
+    side = {"pairs": "mine", "facts": "data/facts/none.jsonl"}
+    change("pseudopairs", "borrowed", to={
+        "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
+        "images_of": side | {"language": language}, "captions_of": side | {"language": "de"},
+        "plus": plus, "compare_with": "none",
+    })  # fmt: skip
 
 
 def grow(photos):
@@ -262,12 +277,7 @@ PROBLEMS = {
         "word_vectors.given.pairs: nothing is called 'none'.",
     ),
     "pseudopairs that lend to themselves": (
-        lambda: change("pseudopairs", "borrowed", to={
-            "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
-            "images_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
-            "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
-            "plus": "none", "compare_with": "none",
-        }),
+        lambda: borrow("de"),
         "pseudopairs.borrowed.captions_of: expected other captions than images_of has, found the "
         "same, de of mine: each lends to itself",
     ),
@@ -375,12 +385,7 @@ PROBLEMS = {
         "pairs.mine.validation.de: mine has none of the kind machine in the split val",
     ),
     "pseudopairs in a language that the pair set has not": (
-        lambda: change("pseudopairs", "borrowed", to={
-            "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
-            "images_of": {"pairs": "mine", "language": "fr", "facts": "data/facts/none.jsonl"},
-            "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
-            "plus": "none", "compare_with": "none",
-        }),
+        lambda: borrow("fr"),
         "pseudopairs.borrowed.images_of.language: nothing is called 'fr'",
     ),
     "words of another size than their vectors": (
@@ -646,12 +651,7 @@ def test_a_language_in_text_alone_is_in_every_share_of_the_photos(mine):
 
 
 def test_growth_of_pseudopairs_has_no_captions_to_look_for(mine):
-    change("pseudopairs", "borrowed", to={
-        "teacher": "mine", "seeds": [1], "retrieval": {"rule": "nearest"}, "filter": "none",
-        "images_of": {"pairs": "mine", "language": "en", "facts": "data/facts/none.jsonl"},
-        "captions_of": {"pairs": "mine", "language": "de", "facts": "data/facts/none.jsonl"},
-        "plus": "mine", "compare_with": "none",
-    })  # fmt: skip
+    borrow("en", plus="mine")
     add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
     add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
     change("growth", "grown", to={
@@ -667,21 +667,9 @@ def test_features_of_a_worlds_photos_may_be_given(world):
     assert check_study(load_settings()).problems == []
 
 
-def bitext():
-    """Add a data set of parallel lines beside a world."""
-    folder = Path("data/raw/text")
-    folder.mkdir(parents=True)
-    for language in ("en", "de"):
-        for split in ("train", "val", "test"):
-            (folder / f"{split}.{language}").write_text(f"{language} one\n{language} two\n")
-    change("datasets", "text", to={
-        "reader": "bitext", "raw": str(folder), "languages": ["en", "de"],
-    })  # fmt: skip
-
-
 @pytest.mark.parametrize("similarities", [["image"], ["image", "sentence"], ["sentence"]])
 def test_sentences_without_photos_are_not_ranked_by_them(world, similarities):
-    bitext()
+    bitext(train=2, val=2, test=2)
     change("rerankings", "world_kadar", "dataset", to="text")
     change("rerankings", "world_kadar", "similarities", to=similarities)
     pictured = "image" in similarities
@@ -698,7 +686,7 @@ def test_sentences_without_photos_are_not_ranked_by_them(world, similarities):
 
 
 def test_text_beside_a_world_does_not_hide_its_photos(world):
-    bitext()
+    bitext(train=2, val=2, test=2)
     kinds = {"en": ["caption"], "de": ["translation"]}
     add("pairs", "text", "world_six", dataset="text", captions=kinds, validation={})
     change("pairs", "world_six", "plus", to="text")

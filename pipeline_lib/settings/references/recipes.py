@@ -91,6 +91,7 @@ def form_problems(settings: Settings, name: str) -> Iterator[str]:
                 yield f"{where}.{key}: missing; dvc.yaml reads it there. Move it from departures"
         form.model_validate(values)
     except SettingsError as error:
+        # The form is chosen by its parts: what there is no part of is all that the error says.
         part = re.match(r"no (\w+) is called", str(error))
         yield (
             f"{settings.place_of(name, part[1])}.{part[1]}: {error}"
