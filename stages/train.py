@@ -79,8 +79,7 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
 
     extractor = settings.extractors[recipe.features]
     preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
-    described = preprocessing.model_dump()
-    identities = [[described, *material.identity(seed)] for seed in recipe.seeds]
+    identities = [material.identity(seed) for seed in recipe.seeds]
     work = dict(zip(recipe.seeds, resume_folders(f"train@{name}", identities), strict=True))
     models, records = Path(f"data/models/{name}"), Path(f"data/training/{name}")
     score = partial(validation_scores, tested=tested_pairs(material.lexicon, recipe.languages))

@@ -132,9 +132,8 @@ class JointSpace(PreciseModule):
         architecture = {"feature_dim": self.feature_dim, **self.architecture.model_dump()}
         _write_json(folder / "architecture.json", architecture)
         _write_json(folder / "vocabulary.json", self.vocabulary.to_json())
-        _write_json(folder / "preprocessing.json", preprocessing.model_dump())
         _write_json(folder / "recipe.json", provenance)
-        write_sums(folder)
+        write_preprocessing(folder, preprocessing)
 
     @classmethod
     def load(cls, folder: Path) -> "JointSpace":
@@ -159,6 +158,9 @@ class JointSpace(PreciseModule):
             model.load_state_dict(own)
         return model.eval()
 
+
+LEARNT = ("weights.safetensors", "vocabulary.json", "architecture.json")
+"""Files of what a model has learnt; the others say how its inputs are made, and how it learnt."""
 
 _NEEDED = ("weights.safetensors", "vocabulary.json")
 """Files without which there is no model."""
@@ -198,6 +200,12 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 def _read_json(path: Path) -> dict:
     with reading(path, "an object in JSON"):
         return {**json.loads(path.read_text(encoding="utf-8"))}
+
+
+def write_preprocessing(folder: Path, preprocessing: Preprocessing) -> None:
+    """Write what stands before a model into its folder, in place of what stood before it."""
+    _write_json(folder / "preprocessing.json", preprocessing.model_dump())
+    write_sums(folder)
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:

@@ -11,7 +11,8 @@ import torch
 from pipeline_lib.contract.features import Features
 from pipeline_lib.contract.tables import pairs_of_seed
 from pipeline_lib.models.initialization import VectorsByLanguage
-from pipeline_lib.running.publishing import tree_sha256
+from pipeline_lib.models.joint_space import LEARNT
+from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.text.vocabulary import Vocabulary
@@ -43,11 +44,15 @@ class Material:
     digests: Mapping[str, str]
 
     def identity(self, seed: int) -> list[object]:
-        """Return all that the model of a seed depends on beside the code, and nothing else."""
+        """Return all that the model of a seed depends on beside the code, and nothing else.
+
+        How tokens and features were made is in them, not here: photos that have moved, or are read
+        in smaller batches, train nothing anew where their features are the same.
+        """
         captions = pairs_of_seed(self.pairs, seed).drop(columns="seed").to_json(orient="values")
         pairs = hashlib.sha256(captions.encode()).hexdigest()
         new = self.recipe.initial == NONE
-        initial = None if new else tree_sha256(folder_of(self.models, seed))
+        initial = None if new else _learnt(folder_of(self.models, seed))
         settings = of_seed(self.recipe, seed).model_dump()
         return [settings, pairs, initial, dict(self.digests), torch.__version__]
 
@@ -72,6 +77,11 @@ class Material:
         vocabulary = self.vocabulary(seed)
         train, val = (self.examples(split, seed, vocabulary) for split in ("train", "val"))
         return self.learner(seed, vocabulary, train.features.shape[1]), train, val
+
+
+def _learnt(model: Path) -> dict[str, str]:
+    """Return digests of what a model has learnt, and not of how its inputs were made."""
+    return {path.name: file_sha256(path) for path in sorted(model.iterdir()) if path.name in LEARNT}
 
 
 def of_seed(recipe: Recipe, seed: int) -> Recipe:

@@ -22,7 +22,7 @@ from pipeline_lib.compute.device import SMALL, best_device
 from pipeline_lib.compute.forks import on_all_cores
 from pipeline_lib.contract.problems import warn
 from pipeline_lib.contract.reports import read_report, read_rows
-from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.models.joint_space import JointSpace, write_preprocessing
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.running.publishing import publish, tree_sha256
 from pipeline_lib.scheduling.each import open_workers
@@ -77,7 +77,7 @@ def train_seeds(
         label: What progress bars name.
         material: What is learnt from.
         score: Selects the best weights.
-        preprocessing: Is saved beside each model.
+        preprocessing: Is saved beside each model, also where that is trained already.
         work: Folder of each seed's unfinished work, named by its identity.
         models: Folder of the models ``seed-N``, of which the output is one, too.
         records: Folder of ``seed-N``: training.csv, model.json and identity.json.
@@ -94,6 +94,8 @@ def train_seeds(
     train_missing(label, material, score, preprocessing, work)
     for seed, folder in new.items():
         _warn_of_doubts(f"{label} seed {seed}", folder)
+    for folder in work.values():
+        _describe_inputs(folder, preprocessing)
     for output, part in ((models, MODEL), (records, RECORD)):
         with publish(output) as home:
             for seed, folder in work.items():
@@ -233,6 +235,12 @@ def _train(
         _write(folder / "model.json", described | {"ended": course.ended})
         _write(folder / "identity.json", _identity(work, work / MODEL))
     (work / CHECKPOINT).unlink(missing_ok=True)  # it is larger than the model, and seeds are many
+
+
+def _describe_inputs(work: Path, preprocessing: Preprocessing) -> None:
+    """Say beside a model how its inputs are made now: its training may have been long before."""
+    write_preprocessing(work / MODEL, preprocessing)
+    _write(work / RECORD / "identity.json", _identity(work, work / MODEL))
 
 
 def _warn_of_doubts(label: str, work: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from tiny_models import named
 
 from pipeline_lib.evaluation.validation import validation_scores
+from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.running.publishing import tree_sha256
 from pipeline_lib.training import seeds as module
 from pipeline_lib.training.material import Material
@@ -69,7 +70,7 @@ def train(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "fit", counted)
     score = partial(validation_scores, tested={})
 
-    def run(made, work="work", folder="data", ahead=False):
+    def run(made, work="work", folder="data", ahead=False, preprocessing=tiny.PREPROCESSING):
         home = tmp_path / folder
         seeds = made.recipe.seeds
         folders = {seed: tmp_path / work / digest(made.identity(seed)) for seed in seeds}
@@ -79,9 +80,9 @@ def train(tmp_path, monkeypatch):
         places = home / "models", home / "training"
         if ahead:
             missing = unpublished(folders, *places)
-            train_missing("tiny", made, score, tiny.PREPROCESSING, missing)
+            train_missing("tiny", made, score, preprocessing, missing)
         else:
-            train_seeds("tiny", made, score, tiny.PREPROCESSING, folders, *places)
+            train_seeds("tiny", made, score, preprocessing, folders, *places)
         return trained[before:]
 
     return run
@@ -126,6 +127,28 @@ def test_a_model_depends_on_the_weights_that_it_continues(tmp_path):
         weights.write_text(content)
         identities.append(made.identity(1))
     assert identities[0] != identities[1]
+
+
+def test_photos_that_have_moved_train_nothing_and_a_model_says_where_they_are(train, tmp_path):
+    extractor = tiny.extractor(images="elsewhere", batch_size=4)
+    moved = tiny.PREPROCESSING.model_copy(update={"extractor": extractor})
+    train(material([1]))
+    assert train(material([1, 2]), work="later", preprocessing=moved) == [2]
+    train(material([1, 2]), work="anew", folder="clean", preprocessing=moved)
+    assert tree_sha256(tmp_path / "data") == tree_sha256(tmp_path / "clean")
+    assert Embedder.load(tmp_path / "data/models/seed-1").preprocessing.extractor == extractor
+    assert train(material([1, 2]), work="again", preprocessing=moved) == []
+
+
+def test_a_model_that_continues_another_does_not_depend_on_how_that_ones_inputs_are_described(
+    train, tmp_path
+):
+    train(material([1]))
+    made = replace(material([1], initial="teacher"), models=tmp_path / "data/models")
+    before = made.identity(1)
+    moved = tiny.PREPROCESSING.model_copy(update={"extractor": tiny.extractor(images="elsewhere")})
+    train(material([1]), work="later", preprocessing=moved)
+    assert made.identity(1) == before
 
 
 def test_a_model_that_is_no_longer_what_was_trained_is_trained_anew(train, tmp_path):

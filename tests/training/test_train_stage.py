@@ -1,5 +1,7 @@
 """What stages.train refuses before it trains: captions of photos that the recipe is scored on."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import tiny
@@ -8,9 +10,11 @@ from click.testing import CliRunner
 from refusals import refused
 
 from pipeline_lib.contract.features import write_features
+from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import write_images, write_pairs
 from pipeline_lib.contract.word_vectors import WordVectors, write_word_vectors
 from pipeline_lib.synthesis.leaks import training_leaks
+from pipeline_lib.training import seeds
 from stages.train import main as train
 
 
@@ -66,3 +70,21 @@ def test_the_stage_names_every_leak_before_it_trains(tmp_path, monkeypatch):
     with refused(f"(first: {first})", held_out):
         CliRunner().invoke(train, ["leaky"], catch_exceptions=False)
     assert not (tmp_path / "data/models/leaky").exists()
+
+
+def test_photos_that_have_moved_train_nothing_anew(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tiny_study.make(tmp_path)
+    CliRunner().invoke(train, [tiny_study.NAME], catch_exceptions=False)
+    params = json.loads((tmp_path / "params.yaml").read_text())
+    features = params["recipes"][tiny_study.NAME]["features"]
+    params["extractors"][features]["images"] = "data/raw/elsewhere"
+    (tmp_path / "params.yaml").write_text(json.dumps(params))
+
+    def trained(*_):
+        raise AssertionError("the seed was trained already")
+
+    monkeypatch.setattr(seeds, "fit", trained)
+    CliRunner().invoke(train, [tiny_study.NAME], catch_exceptions=False)
+    found = read_report(tmp_path / f"data/models/{tiny_study.NAME}/seed-1/preprocessing.json")
+    assert found["extractor"]["images"] == "data/raw/elsewhere"
