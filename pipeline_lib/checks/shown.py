@@ -83,7 +83,7 @@ def builds_upon(settings: Settings, recipes: Mapping[str, Recipe], name: str) ->
     while waiting:
         recipe = recipes[waiting.pop()]
         ways = {recipe.initial: f"{recipe.initial}, whose weights it starts from, learnt from"}
-        for pairs in settings.pair_sets(recipe.pairs):
+        for pairs, _ in learnt_pair_sets(settings, recipe):
             if pairs in settings.pseudopairs:
                 teacher = settings.pseudopairs[pairs].teacher
                 ways[teacher] = f"{teacher}, which chose the captions of {pairs}, learnt from"

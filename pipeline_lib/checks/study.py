@@ -21,6 +21,7 @@ from pipeline_lib.checks.sources import (
 )
 from pipeline_lib.checks.suspicious import suspicious
 from pipeline_lib.checks.translated import (
+    query_problems,
     reranking_problems,
     translation_problems,
     translator_language_problems,
@@ -33,8 +34,9 @@ from pipeline_lib.settings.study import PARAMS, Settings
 CHECKS = (
     world_problems, split_problems, language_problems, extractor_problems, pair_set_problems,
     nothing_left, translator_language_problems, translator_problems, translation_problems,
-    lender_problems, word_vector_problems, recipe_problems, given_features, mixed_features,
-    reranking_problems, leaks, growth_problems, memory_problems, folder_problems, file_problems,
+    query_problems, lender_problems, word_vector_problems, recipe_problems, given_features,
+    mixed_features, reranking_problems, leaks, growth_problems, memory_problems, folder_problems,
+    file_problems,
 )  # fmt: skip
 """What looks for all that would fail, in the order in which it is told."""
 

@@ -37,9 +37,22 @@ def suspicious(known: Known) -> Iterator[str]:
         yield from _between_languages(known, name, recipe)
         yield from _words_at_random(known, name, recipe)
     yield from _nothing_compared(known)
+    yield from _growth_by_a_teacher(known)
     yield from _halves_that_overlap(known)
     yield from _equal_photos(known)
     yield from _batches_of_all(known)
+
+
+def _growth_by_a_teacher(known: Known) -> Iterator[str]:
+    """Runs on fewer photos that learn captions of the photos that they do without."""
+    for name in known.settings.growth:
+        for pairs in known.settings.pair_sets(known.recipes[name].pairs):
+            if borrowed := known.settings.pseudopairs.get(pairs):
+                yield (
+                    f"growth.{name}: {borrowed.teacher} chose the captions of {pairs} among those "
+                    "of all photos, also of such as a run is to do without. What photos bring, "
+                    "curves of a recipe without pseudopairs say"
+                )
 
 
 def _unused_splits(known: Known) -> Iterator[str]:

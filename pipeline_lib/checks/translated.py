@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pipeline_lib.checks.known import Known
-from pipeline_lib.checks.shown import Photos, builds_upon, learnt_pair_sets
+from pipeline_lib.checks.shown import Photos, builds_upon, learnt_pair_sets, translators_of
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.settings.rerankings import Reranking
 
@@ -111,18 +111,48 @@ def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[s
         ranked: Photos whose translations it ranks.
     """
     recipe = known.settings.rerankings[name].recipe
+    where, of_them = f"rerankings.{name}.recipe", f"of the photos whose translations {recipe}"
     for teacher, said in builds_upon(known.settings, known.recipes, recipe).items():
+        who = f"{recipe} learns from" if teacher == recipe else said
         seen: Photos = {TRAIN: set(), VAL: set()}
+        translators = {}
         for pairs, splits in learnt_pair_sets(known.settings, known.recipes[teacher]):
+            translators |= dict.fromkeys(translators_of(known.settings, pairs), pairs)
             for split in splits:
                 seen[split] |= known.shown[pairs][split]
-        # Weights are tuned on the split val, where a model may have been validated, too.
-        shared = ranked[VAL] & seen[TRAIN] | ranked["test"] & (seen[TRAIN] | seen[VAL])
-        if shared:
-            who = f"{recipe} learns from" if teacher == recipe else said
+        if shared := _both(ranked, seen):
             yield (
-                f"rerankings.{name}.recipe: {who} {len(shared)} of the photos whose translations "
-                f"{recipe} would rank (first: {min(shared)}). Name a recipe that has not seen them"
+                f"{where}: {who} {len(shared)} {of_them} would rank (first: {min(shared)}). Name a "
+                "recipe that has not seen them"
+            )
+        for translator, pairs in translators.items():
+            if shared := _both(ranked, known.taught[translator] or {}):
+                yield (
+                    f"{where}: {who} {pairs}, translated by {translator}, which learnt "
+                    f"{len(shared)} {of_them} would rank (first: {min(shared)}). Name a recipe "
+                    "whose translator has not seen them"
+                )
+
+
+def _both(ranked: Photos, seen: Photos) -> set[str]:
+    """Return the photos that are ranked and may not have been seen."""
+    learnt, validated = seen.get(TRAIN, set()), seen.get(VAL, set())
+    # Weights are tuned on the split val, where a model may have been validated, too.
+    return ranked[VAL] & learnt | ranked["test"] & (learnt | validated)
+
+
+def query_problems(known: Known) -> Iterator[str]:
+    """Yield which translated queries have no sentence in the split that is tested on."""
+    for name, chosen in known.settings.translated_queries.items():
+        made = known.settings.translations[chosen.translation]
+        own, kind = known.data.get(made.dataset), (made.source_language, made.annotation)
+        splits = {split for split, *each in own.captions if (*each,) == kind} if own else set()
+        if splits and known.split not in splits:
+            yield (
+                f"translated_queries.{name}.translation: expected captions to translate in the "
+                f"split {known.split}, {made.dataset} has those of the kind {made.annotation} in "
+                f"{made.source_language} in {', '.join(sorted(splits))} alone. Add some, or leave "
+                "this entry out"
             )
 
 

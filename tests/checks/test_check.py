@@ -705,6 +705,41 @@ def test_what_a_translation_reads_is_used(mine):
     assert (found.problems, found.missing, found.warnings) == ([], [], [])
 
 
+@pytest.mark.parametrize("there", ["", "test"])
+def test_queries_to_translate_are_looked_for_in_the_split_that_is_tested_on(mine, there):
+    french(own_study.NAMES[:3])
+    if there:
+        rewrite((f"{own_study.NAMES[0]}\ttrain\tfr", f"{own_study.NAMES[-1]}\ttest\tfr"))
+    Path("t.tsv").write_text("source\ttranslation\nun chien\tein Hund\n")
+    change("translations", "mine_de", to={
+        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
+        "target_language": "de", "model": "t.tsv",
+    })  # fmt: skip
+    asked = {"recipe": "mine", "features": "mine_lite0", "translation": "mine_de"}
+    change("translated_queries", "fr_to_de", to=asked)
+    said = (
+        "translated_queries.fr_to_de.translation: expected captions to translate in the split "
+        "test, mine has those of the kind caption in fr in train alone. Add some, or leave this "
+        "entry out"
+    )
+    assert check_study(load_settings()).problems == ([] if there else [said])
+
+
+def test_runs_on_fewer_photos_that_learn_pseudopairs_are_warned_of(mine):
+    borrow("en", plus="mine")
+    add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
+    add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
+    change("growth", "grown", to={
+        "pairs": "borrowed", "features": "mine_lite0", "word_vectors": "borrowed_latent",
+        "photos": [0.8], "seeds": [1],
+    })  # fmt: skip
+    said = (
+        "growth.grown: mine chose the captions of borrowed among those of all photos, also of such "
+        "as a run is to do without. What photos bring, curves of a recipe without pseudopairs say"
+    )
+    assert said in check_study(load_settings()).warnings
+
+
 def test_validation_photos_of_a_data_set_that_is_not_read_are_not_too_few(mine):
     rewrite(*((f"{n}\tval", f"{n}\ttrain") for n in own_study.NAMES[32:35]))  # 2 are left
     folder = Path("data/raw/big")

@@ -124,6 +124,15 @@ def test_word_vectors_count(study):
     assert "it learns from flickr8k_de" in found["recipes.ame_sym"]
 
 
+def test_a_teacher_behind_word_vectors_counts(study):
+    source = {"flickr8k_fasttext": {"source": "data/pairs/pseudo.parquet"}}
+    found = study(word_vectors=source, pseudopairs={"pseudo": {"teacher": "multi30k_split_c2c"}})
+    assert (
+        "multi30k_split_c2c, which chose the captions of pseudo, learnt from"
+        in (found["recipes.ame_sym"])
+    )
+
+
 def test_of_a_half_only_its_own_photos_count(study):
     ids = [f"p{number}" for number in range(8)]
     halves = [{*half_of(np.array(ids, object), half, 1)} for half in ("first_half", "second_half")]
@@ -256,6 +265,37 @@ def reranked(known, **recipes):
     found = reranking_problems(Known(study, known))
     by_name = {each.partition(":")[0].split(".")[1]: each for each in found}
     return {name: by_name[name] for name in ("images", "sentences") if name in by_name}
+
+
+@pytest.mark.parametrize("learnt", ["", "f"])
+def test_translations_of_photos_that_a_recipes_translator_learnt_are_not_ranked(
+    monkeypatch, learnt
+):
+    monkeypatch.chdir(ROOT / "studies/flickr8k")
+    settings = load_settings()
+    alone = {"dataset": "more", "exclude_images": "none", "exclude_pairs": "none"}
+    translators = {"another": settings.translators["en_de"].model_copy(update=alone)}
+    by_it = {"model": "data/translators/another"}
+    made = {"flickr8k_machine": settings.translations["flickr8k_machine"].model_copy(update=by_it)}
+    recipes = {"multi30k_split_c2c": settings.recipes["multi30k_split_c2c"]}
+    recipes["multi30k_split_c2c"] |= {"pairs": "half_translated"}
+    changed = {"translators": translators, "translations": made, "recipes": recipes}
+    study = settings.model_copy(
+        update={section: getattr(settings, section) | own for section, own in changed.items()}
+    )
+    known = {
+        "flickr8k": data(train="ae", val="c", test="d"),
+        "multi30k": data(["en_de"], train="ac", val="b", test="fg"),
+        "photos_of_multi30k": data(train="ac", val="d", test="e"),
+        "more": data(["another"], train="x" + learnt, val="y"),
+    }
+    said = (
+        "rerankings.sentences.recipe: multi30k_split_c2c learns from half_translated, translated "
+        "by another, which learnt 1 of the photos whose translations multi30k_split_c2c would rank "
+        "(first: f). Name a recipe whose translator has not seen them"
+    )
+    found = [each for each in reranking_problems(Known(study, known)) if ".sentences." in each]
+    assert found == ([said] if learnt else [])
 
 
 def test_translations_of_photos_that_an_initial_model_learnt_are_not_ranked(monkeypatch):

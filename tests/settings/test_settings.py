@@ -406,6 +406,26 @@ def test_a_teacher_reads_both_languages(study):
         study(change)
 
 
+def test_pseudopairs_are_compared_with_those_of_the_same_captions_and_seeds(study):
+    def change(content):
+        first = content["pseudopairs"]["world_pseudo"]
+        others = first["images_of"] | {"pairs": "world_en"}
+        content["pseudopairs"] |= {
+            "seeds": first | {"seeds": [2], "compare_with": "world_pseudo"},
+            "others": first | {"images_of": others, "compare_with": "seeds"},
+        }
+
+    with refused(
+        "pseudopairs.seeds.compare_with: expected a set of seed 2, the first here, world_pseudo "
+        "has [1]",
+        "pseudopairs.others.compare_with: expected a set of seed 1, the first here, seeds has [2]",
+        "pseudopairs.others.compare_with: expected a set with images_of en of world_en, seeds has "
+        "en of sketch_en",
+        by=SettingsError,
+    ):
+        study(change)
+
+
 def test_the_shortest_n_gram_is_no_longer_than_the_longest(study):
     said = "word_vectors.world_fasttext.min_n: expected at most max_n (5), found 9"
     with refused(said, by=SettingsError):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from pipeline_lib.settings.entries import PAIRS, TRANSLATORS
+from pipeline_lib.settings.pseudopairs import Pseudopairs
 from pipeline_lib.settings.strict import NONE, unknown
 from pipeline_lib.settings.study import Settings
 from pipeline_lib.settings.synthesis import AnyTranslator, Translation
@@ -87,6 +88,7 @@ def pseudopair_references(settings: Settings) -> Iterator[str]:
         yield from unknown(f"{where}.plus", [chosen.plus], [NONE, *settings.pairs])
         others = [NONE, *settings.pseudopairs]
         yield from unknown(f"{where}.compare_with", [chosen.compare_with], others)
+        yield from _not_comparable(settings, where, chosen)
         teacher = settings.merged_recipes.get(chosen.teacher, {})
         if teacher and not {*chosen.seeds} <= {*teacher["seeds"]}:
             yield f"{where}.seeds: {chosen.teacher} has {teacher['seeds']}, found {chosen.seeds}"
@@ -104,6 +106,23 @@ def pseudopair_references(settings: Settings) -> Iterator[str]:
         unread = sorted(asked - {*teacher.get("languages", asked)})
         if unread:
             yield f"{where}.teacher: {chosen.teacher} does not read {', '.join(unread)}"
+
+
+def _not_comparable(settings: Settings, where: str, chosen: Pseudopairs) -> Iterator[str]:
+    """Yield why the captions that two sets lend cannot be compared: the first seed's are."""
+    other = settings.pseudopairs.get(chosen.compare_with)
+    if other and chosen.seeds[0] not in other.seeds:
+        yield (
+            f"{where}.compare_with: expected a set of seed {chosen.seeds[0]}, the first here, "
+            f"{chosen.compare_with} has {other.seeds}"
+        )
+    for key in ("images_of", "captions_of") if other else ():
+        (own, found) = (getattr(each, key) for each in (chosen, other))
+        if (own.pairs, own.language) != (found.pairs, found.language):
+            yield (
+                f"{where}.compare_with: expected a set with {key} {own.language} of {own.pairs}, "
+                f"{chosen.compare_with} has {found.language} of {found.pairs}"
+            )
 
 
 def word_vector_references(settings: Settings) -> Iterator[str]:
