@@ -10,7 +10,7 @@ from pipeline_lib.contract.lexicons import read_lexicon, tested_pairs
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.reports import write_report
 from pipeline_lib.contract.tables import TRAIN, images_outside, read_images, read_pairs
-from pipeline_lib.contract.word_vectors import check_unseen, read_word_vectors
+from pipeline_lib.contract.word_vectors import WordVectors, check_unseen, read_word_vectors
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.running.edge import EdgeCommand
@@ -22,12 +22,13 @@ from pipeline_lib.running.publishing import (
     tree_sha256,
 )
 from pipeline_lib.settings.loading import load_settings
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import Settings
 from pipeline_lib.synthesis.leaks import training_leaks
 from pipeline_lib.training.examples import join_features
 from pipeline_lib.training.launch import in_ranks
 from pipeline_lib.training.material import Material
-from pipeline_lib.training.ranks import is_first
+from pipeline_lib.training.ranks import is_first, wait_for_first
 from pipeline_lib.training.seeds import (
     can_train_ahead,
     curves,
@@ -53,29 +54,15 @@ def main(name: str, ahead: bool) -> None:
 
 def _train(name: str, settings: Settings, ahead: bool) -> None:
     recipe = settings.recipe(name)
-    features, more_features, word_vectors, lexicon = files = [
-        Path(f"data/features/{recipe.features}.h5"),
-        Path(f"data/features/{recipe.more_features}.h5"),
-        Path(f"data/word_vectors/{recipe.word_vectors}.h5"),
-        Path(f"data/lexicons/{recipe.lexicon}.parquet"),
-    ]
-    digests = {path.as_posix(): tree_sha256(path) for path in files}  # of what is read, or before
-    vectors = read_word_vectors(word_vectors)
-    material = Material(
-        recipe,
-        read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet")),
-        join_features(read_features(features), read_features(more_features)),
-        read_lexicon(lexicon),
-        vectors.by_language,
-        Path(f"data/models/{recipe.initial}"),
-        digests,
-    )
     if not is_first():
-        follow_seeds(material)
+        wait_for_first()
+        follow_seeds(_material(recipe)[0])
         return
+    material, vectors = _material(recipe)
     images = read_images(Path(f"data/images/{recipe.dataset}.parquet"))
     unseen = check_unseen(vectors, images_outside(images, TRAIN), "validation or test")
     raise_problems(f"recipes.{name}", [*training_leaks(material.pairs, images), *unseen])
+    wait_for_first()
 
     extractor = settings.extractors[recipe.features]
     preprocessing = preprocessing_of(recipe.languages, settings.tokenizers, extractor)
@@ -94,6 +81,28 @@ def _train(name: str, settings: Settings, ahead: bool) -> None:
     write_report(description(records, recipe.seeds), report / "model.json")
     for folder in work.values():
         keep_until_recorded(folder, [report / "training.csv"])
+
+
+def _material(recipe: Recipe) -> tuple[Material, WordVectors]:
+    """Read what a recipe learns from, and the word vectors among it."""
+    features, more_features, word_vectors, lexicon = files = [
+        Path(f"data/features/{recipe.features}.h5"),
+        Path(f"data/features/{recipe.more_features}.h5"),
+        Path(f"data/word_vectors/{recipe.word_vectors}.h5"),
+        Path(f"data/lexicons/{recipe.lexicon}.parquet"),
+    ]
+    digests = {path.as_posix(): tree_sha256(path) for path in files}  # of what is read, or before
+    vectors = read_word_vectors(word_vectors)
+    material = Material(
+        recipe,
+        read_pairs(Path(f"data/pairs/{recipe.pairs}.parquet")),
+        join_features(read_features(features), read_features(more_features)),
+        read_lexicon(lexicon),
+        vectors.by_language,
+        Path(f"data/models/{recipe.initial}"),
+        digests,
+    )
+    return material, vectors
 
 
 if __name__ == "__main__":

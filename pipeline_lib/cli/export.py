@@ -1,5 +1,6 @@
 """``polyview export``: a model in the form of other tools."""
 
+import os
 from pathlib import Path
 
 import click
@@ -26,7 +27,7 @@ def export(model: Path, output: Path, form: str) -> None:
     sentence-transformers exports the text encoder; onnx exports both encoders, with the backbone.
     Both write a model card. Needs: uv sync --group export
     """
-    if output.exists():
+    if os.path.lexists(output):  # also a link to what is not there now
         raise ContractError(f"{output}: is there already. Take another name, or remove it")
     from pipeline_lib.export.card import write_card
     from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without

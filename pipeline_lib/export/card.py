@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES, READER_LICENCES
 from pipeline_lib.export.sources import readers_of, sources_of
@@ -11,6 +13,7 @@ from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder, study_folder
 from pipeline_lib.models.similarity import EUCLIDEAN_FLOOR, ORDER_FLOOR
+from pipeline_lib.running.publishing import dvc_md5
 from pipeline_lib.settings.images import GivenFeatures, ImageFeatures
 
 _UNKNOWN = "not known to Polyview: ask who made it, before you pass this model on"
@@ -189,6 +192,8 @@ def _metrics(model: Path) -> str:
     seed = report.get("per_seed", {}).get(place.name.removeprefix("seed-"), {})
     if not seed:
         return "None were found: its study did not evaluate it."
+    if not _is_the_one_evaluated(place.parent):
+        return "None were found: its study evaluated another model of this name."
     lines = ["| language | from | queries | candidates | R@1 | R@5 | R@10 |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|"]
     for language, found in seed.items():
@@ -198,6 +203,19 @@ def _metrics(model: Path) -> str:
             lines.append(f"| {language} | {label} | {counts} | {recalls} |")
     note = f"Split `{report['split']}`, in percent, with the bootstrap interval of each."
     return "\n".join([note, "", *lines])
+
+
+def _is_the_one_evaluated(models: Path) -> bool:
+    """Return whether a recipe's models are those that the lock's evaluation read.
+
+    Metrics are in git and models are not: of another commit, or after a training alone, the two do
+    not belong together. Without such a record nothing is known against them.
+    """
+    lock = study_folder(models / "seed") / "dvc.lock"
+    stages = YAML(typ="safe").load(lock)["stages"] if lock.is_file() else {}
+    read = stages.get(f"evaluate@{models.name}", {}).get("deps", [])
+    recorded = [each["md5"] for each in read if each["path"] == f"data/models/{models.name}"]
+    return not recorded or recorded == [dvc_md5(models)]
 
 
 def _doubts(model: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from html import unescape
@@ -265,10 +266,16 @@ class Embedder:
         return PhotoEncoder(extractor.model_copy(update=changes))
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""What no encoding can write, and JSON can hold."""
+
+
 def _no_text(sentences: Sequence[object]) -> Iterator[str]:
     for number, sentence in enumerate(sentences, 1):
         if not isinstance(sentence, str):
             yield f"number {number}: expected text, found {type(sentence).__name__}"
+        elif half := _SURROGATE.search(sentence):
+            yield f"number {number}: expected Unicode text, found half a character, {half[0]!r}"
 
 
 def _neither_path_nor_file(photos: Sequence[object]) -> Iterator[str]:

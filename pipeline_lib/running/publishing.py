@@ -103,7 +103,7 @@ def keep_until_recorded(folder: Path, outputs: Iterable[Path]) -> None:
         folder: Of :func:`resume_folder`.
         outputs: What the stage published, by whose content its record is recognised.
     """
-    digests = {path.as_posix(): _md5(path) for path in outputs}
+    digests = {path.as_posix(): dvc_md5(path) for path in outputs}
     with publish(folder / _PUBLISHED) as temporary:
         temporary.write_text(json.dumps(digests), encoding="utf-8")
 
@@ -127,6 +127,44 @@ def tree_sha256(path: Path) -> str:
     files = sorted(item for item in path.rglob("*") if item.is_file())
     content = json.dumps([[str(f.relative_to(path)), file_sha256(f)] for f in files])
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def dvc_md5(path: Path) -> str:
+    """Return the digest by which DVC records a file, or a folder with all that is in it."""
+    if path.is_dir():
+        found = {f.relative_to(path).as_posix(): dvc_md5(f) for f in path.rglob("*") if f.is_file()}
+        listed = [{"md5": found[name], "relpath": name} for name in sorted(found)]
+        return hashlib.md5(json.dumps(listed).encode()).hexdigest() + ".dir"
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "md5").hexdigest()
+
+
+def flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, with the permissions of the umask."""
+    if not path.exists():
+        raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
+    mask = os.umask(0)
+    os.umask(mask)
+    for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        if item.is_symlink():  # what it leads to is not ours
+            continue
+        item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
+        _fsync(item)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _keep_lock() -> None:
@@ -298,6 +336,9 @@ def _disk_failure(error: BaseException, folder: Path) -> int:
     if known:
         return known[0]
     if any(said in str(error) for said in _WITHOUT_NUMBER):
+        reason = getattr(error.__context__, "errno", None)
+        if reason in _DISK_FAILURES:
+            return reason
         return errno.ENOSPC if os.statvfs(folder).f_bavail < _FULL_BLOCKS else errno.EIO
     return 0
 
@@ -307,41 +348,3 @@ _WITHOUT_NUMBER = ("PytorchStreamWriter", "inline_container", " requested and ")
 
 _FULL_BLOCKS = 256
 """Of a disk with fewer free blocks (a MiB) we say that it is full."""
-
-
-def _md5(path: Path) -> str:
-    """Return the digest by which DVC records a file, or a folder with all that is in it."""
-    if path.is_dir():
-        found = {f.relative_to(path).as_posix(): _md5(f) for f in path.rglob("*") if f.is_file()}
-        listed = [{"md5": found[name], "relpath": name} for name in sorted(found)]
-        return hashlib.md5(json.dumps(listed).encode()).hexdigest() + ".dir"
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "md5").hexdigest()
-
-
-def flush(path: Path) -> None:
-    """Bring a file or a folder to the disk, with the permissions of the umask."""
-    if not path.exists():
-        raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
-    mask = os.umask(0)
-    os.umask(mask)
-    for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
-        if item.is_symlink():  # what it leads to is not ours
-            continue
-        item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
-        _fsync(item)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -154,8 +154,6 @@ def _connect(ray: ModuleType, asked: Asked) -> None:
             "include_dashboard": False,
             "object_store_memory": _OBJECT_STORE,
         }
-        if asked.gpus and asked.workers:
-            options["num_gpus"] = asked.gpus * asked.workers
     # What it says before init reads its options.
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     try:
@@ -207,7 +205,7 @@ class RayPool:
     ) -> None:
         """Start the workers and wait for the first one."""
         self._ray, self._asked, self._load = ray, asked, ray.put(load)
-        self._wanted = min(asked.workers or _room(ray, asked), most)
+        self._wanted = min(_workers(ray, asked), most)
         self._actor = ray.remote(_Actor).options(
             num_cpus=asked.cpus, num_gpus=asked.gpus, max_restarts=0, max_concurrency=IN_FLIGHT
         )
@@ -315,6 +313,17 @@ class RayPool:
             f"needs {asked.cpus} CPUs and {asked.gpus:g} GPUs at once; the cluster has free: "
             f"{_words(self._ray.available_resources())}. Wait, or lower {CPUS} and {GPUS}"
         )
+
+
+def _workers(ray: ModuleType, asked: Asked) -> int:
+    """Return how many workers are to be started; of a cluster, also more than it has room for now.
+
+    Raises:
+        ContractError: There is no room for one, and none that is waited for.
+    """
+    if asked.workers and asked.address != LOCAL:
+        return asked.workers
+    return min(asked.workers or sys.maxsize, _room(ray, asked))
 
 
 def _room(ray: ModuleType, asked: Asked) -> int:

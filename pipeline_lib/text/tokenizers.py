@@ -109,6 +109,7 @@ def _mecab_tokenizer(_language: str) -> Tokenize:
     tagger = fugashi.GenericTagger(f"{ipadic.MECAB_ARGS} -Owakati")
 
     def tokenize(text: str) -> list[str]:
+        text = text.replace("\0", " ")  # where MeCab would end
         return [token for part in _parts(text) for token in tagger.parse(part).split()]
 
     return tokenize

@@ -12,8 +12,8 @@ from pipeline_lib.running.publishing import publish
 
 def save_checkpoint(path: Path, state: dict[str, object]) -> None:
     """Write a run's state; a kill during the write leaves the previous checkpoint."""
-    with publish(path) as temporary:
-        torch.save(state, temporary)
+    with publish(path) as temporary, open(temporary, "wb") as file:
+        torch.save(state, file)  # of a path it would not say why it cannot write there
 
 
 def load_checkpoint(path: Path, device: torch.device) -> dict[str, object] | None:

@@ -11,6 +11,7 @@ from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.compute.device import cores_for
 from pipeline_lib.contract.reports import HIGHER_IS_BETTER
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.learner import Learner
 from pipeline_lib.training.loop import Course, Pace, Progress, train
@@ -64,11 +65,14 @@ class _Fitting:
         self.network, self.objective, self.seed = learner, objective, seed
         self.recipe, self._validate = learner.recipe, validate
         every = self.recipe.validate_every_updates
+        # No methods of this object: it and they would hold each other, and the network and the
+        # features on the device, until Python looks for such cycles, perhaps seeds later.
+        updates = objective.updates_before, objective.updates_per_epoch
         self.pace = Pace(
-            learning_rate=self._learning_rate,
+            learning_rate=partial(_learning_rate, self.recipe, *updates),
             optimizer=partial(make_optimizer, self.recipe),
             clip_norm=self.recipe.clip_norm,
-            epoch=self._epoch,
+            epoch=partial(_epoch, *updates),
             updates_before=objective.updates_before,
             last_update=objective.updates_before
             + self.recipe.max_epochs * objective.updates_per_epoch,
@@ -101,11 +105,15 @@ class _Fitting:
         scores, by = self._validate(self.network.space), self.recipe.select_by
         return scores[by] if HIGHER_IS_BETTER[by] else -scores[by], scores
 
-    def _epoch(self, update: int) -> float:
-        return max(update - self.objective.updates_before, 0) / self.objective.updates_per_epoch
 
-    def _learning_rate(self, update: int, stalls: int) -> float:
-        if update < self.objective.updates_before:
-            return self.recipe.learning_rate
-        share = SCHEDULES[self.recipe.schedule](self.recipe, self._epoch(update), stalls)
-        return self.recipe.learning_rate * share
+def _epoch(updates_before: int, updates_per_epoch: int, update: int) -> float:
+    return max(update - updates_before, 0) / updates_per_epoch
+
+
+def _learning_rate(
+    recipe: Recipe, updates_before: int, updates_per_epoch: int, update: int, stalls: int
+) -> float:
+    if update < updates_before:
+        return recipe.learning_rate
+    epoch = _epoch(updates_before, updates_per_epoch, update)
+    return recipe.learning_rate * SCHEDULES[recipe.schedule](recipe, epoch, stalls)

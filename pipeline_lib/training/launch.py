@@ -15,6 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -23,6 +25,9 @@ from pipeline_lib.compute.arithmetic.mode import F64
 from pipeline_lib.compute.device import best_device
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.strict import Precision, SettingsError
+
+if TYPE_CHECKING:
+    from torch.distributed.launcher.api import LaunchConfig
 
 VARIABLE = "POLYVIEW_TRAIN_PROCESSES"
 
@@ -86,21 +91,13 @@ def _run_ranks(module: str, name: str, processes: int) -> None:
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+    from torch.distributed.launcher.api import elastic_launch
 
+    _check_gpus(processes)
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=processes,
-        run_id=f"polyview-{os.getpid()}",
-        rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0",
-        local_addr="localhost",
-        max_restarts=0,
-    )
     try:
-        elastic_launch(config, sys.executable)("-m", module, name)
+        with _launch_config(processes) as config:
+            elastic_launch(config, sys.executable)("-m", module, name)
     except SignalException as error:
         print("\ninterrupted. Run again: it goes on from the last validation", file=sys.stderr)
         sys.exit(128 + error.sigval)
@@ -117,6 +114,26 @@ def _run_ranks(module: str, name: str, processes: int) -> None:
 
 
 @contextmanager
+def _launch_config(processes: int) -> Iterator["LaunchConfig"]:
+    """Yield how ranks of this machine are started, with a folder that PyTorch would leave."""
+    from torch.distributed.elastic.multiprocessing.api import DefaultLogsSpecs
+    from torch.distributed.launcher.api import LaunchConfig
+
+    with TemporaryDirectory(prefix="polyview-ranks-") as logs:
+        yield LaunchConfig(
+            min_nodes=1,
+            max_nodes=1,
+            nproc_per_node=processes,
+            run_id=f"polyview-{os.getpid()}",
+            rdzv_backend="c10d",
+            rdzv_endpoint="localhost:0",
+            local_addr="localhost",
+            max_restarts=0,
+            logs_specs=DefaultLogsSpecs(logs),
+        )
+
+
+@contextmanager
 def _joined() -> Iterator[None]:
     """Be one of the ranks within the block, on a device of its own if there are any.
 
@@ -130,12 +147,7 @@ def _joined() -> Iterator[None]:
     backend = "gloo"
     if best_device().type == "cuda":
         backend = "cpu:gloo,cuda:nccl"
-        if torch.cuda.device_count() < here:
-            raise SettingsError(
-                f"{here} ranks on this machine: expected a GPU for each, found "
-                f"{torch.cuda.device_count()}. Start fewer, or hide the GPUs: "
-                "CUDA_VISIBLE_DEVICES="
-            )
+        _check_gpus(here)
         torch.cuda.set_device(local)
     if "OMP_NUM_THREADS" not in os.environ:
         torch.set_num_threads(max(1, torch.get_num_threads() // here))
@@ -151,6 +163,14 @@ def _joined() -> Iterator[None]:
             "command again: it goes on from the last validation."
         ) from error
     dist.destroy_process_group()
+
+
+def _check_gpus(ranks: int) -> None:
+    if best_device().type == "cuda" and torch.cuda.device_count() < ranks:
+        raise SettingsError(
+            f"{ranks} ranks on this machine: expected a GPU for each, found "
+            f"{torch.cuda.device_count()}. Start fewer, or hide the GPUs: CUDA_VISIBLE_DEVICES="
+        )
 
 
 def _connect(backend: str) -> None:

@@ -53,6 +53,11 @@ def from_first(make: Callable[[], Made]) -> Made:
     return box[0]
 
 
+def wait_for_first() -> None:
+    """Return when the first rank has called this, too: what it refuses before, it alone says."""
+    from_first(lambda: None)
+
+
 # Parts of a batch
 
 

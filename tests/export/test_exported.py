@@ -30,6 +30,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.running.publishing import dvc_md5
 from pipeline_lib.settings.images import GivenFeatures
 from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.text.tokenizers import build_tokenizer
@@ -425,6 +426,30 @@ def test_the_card_has_languages_data_metrics_licences_and_citation(colours, tmp_
     assert "collapsed" not in text
 
 
+def test_the_card_has_no_metrics_of_another_model_of_that_name(colours, tmp_path):
+    """Metrics are in git, and models are not: of another commit the two do not belong together."""
+    embedder, models = Embedder.load(colours / "model"), tmp_path / "data/models/kadar_en"
+    embedder.model.save(models / "seed-1", embedder.preprocessing, {})
+    recalls = {"n_queries": 7, "n_candidates": 5}
+    recalls |= {key: value for cut in ("r1", "r5", "r10") for key, value in {
+        cut: 28.6, f"{cut}_interval": [25.1, 32.5],
+    }.items()}  # fmt: skip
+    ranked = {"en": dict.fromkeys(("image_to_text", "text_to_image"), recalls)}
+    scores = tmp_path / "metrics/reports/recipes/kadar_en/scores"
+    scores.mkdir(parents=True)
+    (scores / "retrieval.json").write_text(json.dumps({"split": "test", "per_seed": {"1": ranked}}))
+    found = []
+    for recorded in (dvc_md5(models), "0" * 32 + ".dir"):
+        deps = [{"path": "data/models/kadar_en", "hash": "md5", "md5": recorded}]
+        lock = {"schema": "2.0", "stages": {"evaluate@kadar_en": {"cmd": "…", "deps": deps}}}
+        (tmp_path / "dvc.lock").write_text(yaml.safe_dump(lock))
+        write_card(models / "seed-1", "onnx", tmp_path, "mine")
+        found.append((tmp_path / "README.md").read_text())
+    assert "28.6 (25.1 to 32.5)" in found[0]
+    assert "28.6" not in found[1]
+    assert "None were found: its study evaluated another model of this name." in found[1]
+
+
 def test_the_card_claims_no_licence_of_data_of_ones_own(colours, tmp_path):
     embedder = Embedder.load(colours / "model")
     embedder.model.save(tmp_path / "model", embedder.preprocessing, {"dataset": "world_news"})
@@ -531,6 +556,14 @@ def test_without_its_group_it_says_how_to_install_it(colours, tmp_path, monkeypa
     assert result.exit_code == 2
     assert "run uv sync --group export" in result.output
     assert not (tmp_path / "x").exists()
+
+
+def test_a_link_to_a_disk_that_is_not_there_now_is_left_alone(colours, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("/not/mounted")
+    result = CliRunner().invoke(main, ["export", str(colours / "model"), str(link), "--to", "onnx"])
+    assert (result.exit_code, "is there already" in result.output) == (2, True)
+    assert link.is_symlink()
 
 
 def test_what_is_there_is_left_alone(colours, tmp_path):

@@ -80,6 +80,8 @@ def test_bad_input_is_named(folder, photos, tmp_path):
         embedder.embed_sentences(["un chien"], language="fr")
     with pytest.raises(ContractError, match="expected words, found '  '"):
         embedder.embed_sentences(["en1", "  "], language="en")
+    with pytest.raises(ContractError, match=r"number 1: .* half a character, '\\ud800'"):
+        embedder.embed_sentences(["en1 \ud800", "en1"], language="en")
     with pytest.raises(ContractError, match="expected a list of them, found 'en1'"):
         embedder.embed_sentences("en1", language="en")
     with pytest.raises(ContractError, match="expected a list of them"):

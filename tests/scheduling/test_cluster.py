@@ -143,6 +143,26 @@ def test_a_cluster_without_room_is_an_error():
         cluster._room(of_resources(CPU=8.0), asked)
 
 
+@pytest.mark.parametrize(
+    ("address", "asked", "workers"), [("auto", 12, 12), ("local", 12, 8), ("local", 3, 3)]
+)
+def test_a_machine_alone_starts_no_more_workers_than_its_gpus_have_room_for(
+    address, asked, workers
+):
+    """Other nodes may join a cluster."""
+    found = of_resources(CPU=12.0, GPU=2.0)
+    assert cluster._workers(found, cluster.Asked(address, asked, 1, 0.25)) == workers
+
+
+def test_ray_counts_the_gpus_of_a_machine_itself():
+    """It takes whole ones alone, and one that is not there hides those that are."""
+    given = {}
+    ray = SimpleNamespace(init=lambda **options: given.update(options))
+    cluster._connect(ray, cluster.Asked("local", 3, 1, 0.33))
+    assert given["num_cpus"] == 3
+    assert "num_gpus" not in given
+
+
 class Nodes:
     """Ray as far as a pool knows it: each worker is ready at once, and is as described."""
 

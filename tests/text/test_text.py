@@ -189,6 +189,11 @@ def test_lowercase_and_normalize_are_choices():
 # --- Japanese and Chinese ----------------------------------------------------------------------
 
 
+def test_mecab_reads_on_after_a_null_character():
+    tokenize = build_tokenizer("ja", "mecab", True, False)
+    assert tokenize("犬が\0猫と走る") == tokenize("犬が 猫と走る")
+
+
 def test_mecab_segments_japanese():
     tokenize = build_tokenizer("ja", "mecab", True, False)
     tokens = tokenize("男性が草の上で\u3000サッカーをしています。")

@@ -132,6 +132,21 @@ def test_a_killed_rank_ends_all_and_the_next_run_goes_on(study, trained, tmp_pat
     assert weights(folder) == weights(trained[0])
 
 
+def test_what_is_refused_is_said_once_and_leaves_nothing(study, tmp_path):
+    folder, temporary = tmp_path / "study", tmp_path / "temporary"
+    shutil.copytree(study, folder)
+    temporary.mkdir()
+    (features,) = (folder / "data/features").glob("world*.h5")
+    features.write_bytes(features.read_bytes()[:-1] + b"x")
+    asked = {VARIABLE: str(RANKS), "TMPDIR": str(temporary)}
+    process = start(folder, STAGE, **asked)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == MISTAKE, said
+    assert said.count("error: ") == 1, said
+    assert str(features.relative_to(folder)) in said
+    assert not [*temporary.iterdir()]
+
+
 def test_ranks_that_cannot_connect_say_why(study, tmp_path):
     """As with a network of another name on another machine; a second try would not help."""
     shutil.copytree(study, tmp_path / "study")

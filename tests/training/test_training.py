@@ -1,8 +1,10 @@
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from functools import partial
 from io import BytesIO
 from zipfile import ZipFile
@@ -51,6 +53,20 @@ def train_to_its_end(folder, seed=1, validate=None, pairs=None, objective="alter
 
 def weights(model):
     return torch.cat([value.flatten() for value in model.state_dict().values()])
+
+
+def test_a_training_leaves_nothing_of_its_network_and_features_in_memory(tmp_path):
+    learner = tiny.learner(tiny.recipe("alternating", max_epochs=1))
+    examples = tiny.examples(learner)
+    left = weakref.ref(learner), weakref.ref(examples.features)
+    gc.collect()
+    gc.disable()
+    try:
+        fit(learner, examples, no_scores, 1, tmp_path, "test")
+        del learner, examples
+        assert [each() for each in left] == [None, None]
+    finally:
+        gc.enable()
 
 
 def watch_updates(monkeypatch, look):
@@ -413,6 +429,22 @@ def test_a_whole_checkpoint_that_cannot_be_read_now_is_kept(tmp_path, monkeypatc
     monkeypatch.setattr(torch, "load", load)
     with pytest.raises(type(error)):
         load_checkpoint(tmp_path / "checkpoint.pt", torch.device("cpu"))
+
+
+def test_a_checkpoint_that_a_limit_forbids_names_the_limit(tmp_path):
+    """PyTorch alone would say no more than that it could not write."""
+    code = """
+import resource, sys
+from pathlib import Path
+import torch
+from pipeline_lib.training.checkpoints import save_checkpoint
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
+save_checkpoint(Path(sys.argv[1]), {"network": torch.zeros(2**16)})
+"""
+    path = tmp_path / "checkpoint.pt"
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert f"[Errno 27] File too large: '{path}'" in ended.stderr
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("precision", ["f32", "f64"])
