@@ -53,7 +53,7 @@ from pipeline_lib.models.translator import Hypothesis
 from pipeline_lib.running import publishing
 from pipeline_lib.running.publishing import publish
 from pipeline_lib.search.captions import kept_vectors
-from pipeline_lib.search.index import index_schema, read_rows, write_rows
+from pipeline_lib.search.index_file import Row, index_schema, read_rows, write_rows
 from pipeline_lib.settings.architecture import architecture_form
 from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.synthesis.engines import Engine
@@ -589,7 +589,8 @@ def _write_vectors(path: Path) -> None:
 
 def _write_index(path: Path, count: int = 2500) -> None:
     rows = {
-        f"{n}.jpg": (n, n, text, "", np.ones(4, np.float32)) for n, text in enumerate(NOISE[:count])
+        f"{n}.jpg": Row(n, n, text, "", np.ones(4, np.float32))
+        for n, text in enumerate(NOISE[:count])
     }
     write_rows(rows, INDEX, path)
 
@@ -826,7 +827,7 @@ def _read_index(content: bytes, folder: Path) -> None:
     """Read an index of these bytes, of which no changed vector may pass."""
     (folder / "x").write_bytes(content)
     rows = read_rows(folder / "x", INDEX)
-    if any(row[4] is None or list(row[4]) != [1, 1, 1, 1] for row in rows.values()):
+    if any(row.vector is None or list(row.vector) != [1, 1, 1, 1] for row in rows.values()):
         raise AssertionError("a changed vector")
 
 

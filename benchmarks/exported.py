@@ -24,7 +24,7 @@ from pipeline_lib.images.decoding import decode
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.search.captions import study_captions
-from pipeline_lib.search.index import photo_paths
+from pipeline_lib.search.photos import photo_paths
 from pipeline_lib.text.tokenizers import build_tokenizer
 
 SENTENCES, PHOTOS = 500, 50

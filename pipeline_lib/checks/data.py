@@ -9,7 +9,7 @@ from typing import TypeVar
 import pandas as pd
 
 from pipeline_lib.contract.problems import ContractError
-from pipeline_lib.contract.tables import TRAIN, images_outside
+from pipeline_lib.contract.tables import TRAIN, VAL, images_outside
 from pipeline_lib.corpora.corpus import Corpus
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import read_corpus
@@ -38,8 +38,8 @@ class Data:
         captioned: Ids of the photos that have one of each kind; none where a stage draws them.
         photos: How many photos each split has.
         images: The table of photos; None where a stage draws them.
-        parallel: Ids of the photos of each translator's parallel text by split, one for all where a
-            stage draws them. Without the translators that the data set has no text for.
+        parallel: By translator and split, ids of the photos behind its parallel text (one name for
+            all of them where a stage draws them). Translators without text here are not in it.
     """
 
     captions: dict[Kind, int]
@@ -57,6 +57,11 @@ class Data:
         if self.images is None:
             return set()
         return images_outside(self.images, *splits)
+
+    @property
+    def forbidden(self) -> dict[str, set[str]]:
+        """Ids of the photos that what is tested here may not learn (train), or be validated on."""
+        return {TRAIN: self.outside(TRAIN), VAL: self.outside(TRAIN, VAL)}
 
     def annotations(self, split: str, language: str) -> list[str]:
         """Return the kinds of captions that a split has in a language."""

@@ -8,6 +8,7 @@ from pipeline_lib.checks.shown import (
     Photos,
     builds_upon,
     learnt_pair_sets,
+    shared_photos,
     source_of,
     translators_of,
 )
@@ -23,12 +24,12 @@ def leaks(known: Known) -> Iterator[str]:
     settings, recipes = known.settings, known.recipes
     for name, recipe in recipes.items():
         own = known.data.get(recipe.dataset)
-        forbidden = {TRAIN: own.outside(TRAIN), VAL: own.outside(TRAIN, VAL)} if own else {}
+        forbidden = own.forbidden if own else {}
         for teacher, said in builds_upon(settings, recipes, name).items() if own else ():
             for pairs, splits in learnt_pair_sets(settings, recipes[teacher]):
                 where, dataset = f"recipes.{name}: {said} {pairs}", recipe.dataset
                 found = {split: known.shown[pairs][split] for split in splits}
-                if shared := _shared(found, forbidden):
+                if shared := shared_photos(found, forbidden):
                     yield (
                         f"{where}, which shows {len(shared)} photos (first: {min(shared)}) that "
                         f"{dataset} validates or tests on. Name {dataset} in exclude_images of "
@@ -55,16 +56,12 @@ def _of_translators(
     if own and source_of(settings, own.dataset) == source:
         return  # checks/translated.py compares the translator with what it translates.
     for translator in dict.fromkeys(translators_of(settings, pairs)):
-        if shared := _shared(known.taught[translator] or {}, forbidden):
+        if shared := shared_photos(known.taught[translator] or {}, forbidden):
             yield (
                 f"{where}, translated by {translator}, which learnt {len(shared)} photos (first: "
                 f"{min(shared)}) that {source} validates or tests on. Name {source} in "
                 f"exclude_images of {translator}"
             )
-
-
-def _shared(found: Photos, forbidden: Photos) -> set[str]:
-    return set().union(*(ids & forbidden[split] for split, ids in found.items()))
 
 
 def _in_two_splits(known: Known, name: str, named: set[str]) -> Iterator[str]:

@@ -102,6 +102,11 @@ def learnt_pair_sets(settings: Settings, recipe: Recipe) -> Iterator[tuple[str, 
         yield pairs, (TRAIN,)
 
 
+def shared_photos(found: Photos, forbidden: Photos) -> set[str]:
+    """Return the photos that were found in a split in which they are forbidden."""
+    return set().union(*(ids & forbidden[split] for split, ids in found.items()))
+
+
 def source_of(settings: Settings, dataset: str) -> str:
     """Return the data set that a translation, perhaps of a translation, adds to, or itself."""
     while dataset in settings.translations:

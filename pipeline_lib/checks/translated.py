@@ -3,7 +3,13 @@
 from collections.abc import Iterator
 
 from pipeline_lib.checks.known import Known
-from pipeline_lib.checks.shown import Photos, builds_upon, learnt_pair_sets, translators_of
+from pipeline_lib.checks.shown import (
+    Photos,
+    builds_upon,
+    learnt_pair_sets,
+    shared_photos,
+    translators_of,
+)
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.settings.rerankings import Reranking
 
@@ -14,10 +20,10 @@ def translator_language_problems(known: Known) -> Iterator[str]:
         data = known.data.get(chosen.dataset)
         for key in ("source_language", "target_language") if data else ():
             language = getattr(chosen, key)
-            if language not in data.languages(TRAIN):
+            if language not in (there := data.languages(TRAIN)):
                 yield (
                     f"translators.{name}.{key}: {chosen.dataset} has no captions in {language} "
-                    f"in the split train. It has {', '.join(sorted(data.languages('train')))}"
+                    f"in the split train. It has {', '.join(sorted(there))}"
                 )
 
 
@@ -162,12 +168,9 @@ def _learnt(known: Known, name: str) -> Iterator[str]:
     dataset = settings.translations[name].dataset
     translator = settings.translator_of(settings.translations[name])
     found = known.taught[translator] if translator else None
-    if found:
-        own = known.data[dataset]
-        shared = found[TRAIN] & own.outside(TRAIN) | found[VAL] & own.outside(TRAIN, VAL)
-        if shared:
-            yield (
-                f"translations.{name}.model: {translator} learnt {len(shared)} photos (first: "
-                f"{min(shared)}) that {dataset} validates or tests on. Name it in exclude_images "
-                f"of {translator}"
-            )
+    if found and (shared := shared_photos(found, known.data[dataset].forbidden)):
+        yield (
+            f"translations.{name}.model: {translator} learnt {len(shared)} photos (first: "
+            f"{min(shared)}) that {dataset} validates or tests on. Name it in exclude_images of "
+            f"{translator}"
+        )

@@ -16,7 +16,7 @@ CHANCE_DEVIATIONS = 3
 
 
 def recalls(ranks: np.ndarray) -> list[float]:
-    """Return the share of ranks within each of :data:`CUTOFFS`, in per cent."""
+    """Return the share of ranks ``[queries]`` within each of :data:`CUTOFFS`, in per cent."""
     return [100 * float((ranks <= k).mean()) for k in CUTOFFS]
 
 

@@ -11,7 +11,8 @@ from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES, READE
 from pipeline_lib.export.sources import readers_of, sources_of
 from pipeline_lib.export.token_ids import OOV, id_rule
 from pipeline_lib.images.transforms import TRANSFORMS
-from pipeline_lib.models.embedder import Embedder, study_folder
+from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.places import recipe_of, seed_of, study_folder
 from pipeline_lib.models.similarity import EUCLIDEAN_FLOOR, ORDER_FLOOR
 from pipeline_lib.running.publishing import dvc_md5
 from pipeline_lib.settings.images import GivenFeatures, ImageFeatures
@@ -116,13 +117,13 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         oov=OOV[vocabulary.oov].format(**rule), **rule,
     )  # fmt: skip
     architecture = embedder.model.architecture
-    pairs, place = learnt.get("pairs", "?"), model.resolve()
-    sources = sources_of(study_folder(model), place.parent.name, pairs)
+    pairs, name_of_recipe = learnt.get("pairs", "?"), recipe_of(model)
+    sources = sources_of(study_folder(model), name_of_recipe, pairs)
     parts = [
         # Quoted, as JSON does: to YAML 1.1, which hubs read, a bare no is false.
         f"---\nlibrary_name: {form}\nlanguage: {json.dumps(languages)}\n"
         "tags: [image-text-retrieval, multilingual, polyview]\n---",
-        f"# {place.parent.name}, {place.name}",
+        f"# {name_of_recipe}, {model.resolve().name}",
         f"Sentences and photos in one space of {architecture.embed_dim} numbers, by Polyview: "
         f"text encoder `{architecture.text_encoder}`, image head `{architecture.image_head}`, "
         f"backbone `{extractor.backbone}`, similarity `{architecture.similarity}`. "
@@ -185,14 +186,14 @@ def _of_backbone(extractor: ImageFeatures) -> str:
 
 def _metrics(model: Path) -> str:
     """Return the model's recalls with their intervals as a table, from its study's metrics."""
-    place, path = model.resolve(), _reports(model) / "scores/retrieval.json"
+    path = _reports(model) / "scores/retrieval.json"
     if not path.is_file():
         return "None were found: the model lies outside a study that evaluated it."
     report = read_report(path)
-    seed = report.get("per_seed", {}).get(place.name.removeprefix("seed-"), {})
+    seed = report.get("per_seed", {}).get(str(seed_of(model)), {})
     if not seed:
         return "None were found: its study did not evaluate it."
-    if not _is_the_one_evaluated(place.parent):
+    if not _is_the_one_evaluated(model):
         return "None were found: its study evaluated another model of this name."
     lines = ["| language | from | queries | candidates | R@1 | R@5 | R@10 |"]
     lines += ["|---|---|---:|---:|---:|---:|---:|"]
@@ -205,28 +206,28 @@ def _metrics(model: Path) -> str:
     return "\n".join([note, "", *lines])
 
 
-def _is_the_one_evaluated(models: Path) -> bool:
-    """Return whether a recipe's models are those that the lock's evaluation read.
+def _is_the_one_evaluated(model: Path) -> bool:
+    """Return whether the models of a recipe are those that the lock's evaluation read.
 
     Metrics are in git and models are not: of another commit, or after a training alone, the two do
     not belong together. Without such a record nothing is known against them.
     """
-    lock = study_folder(models / "seed") / "dvc.lock"
+    lock, recipe = study_folder(model) / "dvc.lock", recipe_of(model)
     stages = YAML(typ="safe").load(lock)["stages"] if lock.is_file() else {}
-    read = stages.get(f"evaluate@{models.name}", {}).get("deps", [])
-    recorded = [each["md5"] for each in read if each["path"] == f"data/models/{models.name}"]
-    return not recorded or recorded == [dvc_md5(models)]
+    read = stages.get(f"evaluate@{recipe}", {}).get("deps", [])
+    recorded = [each["md5"] for each in read if each["path"] == f"data/models/{recipe}"]
+    return not recorded or recorded == [dvc_md5(model.resolve().parent)]
 
 
 def _doubts(model: Path) -> str:
     """Return what was doubtful when the model had been trained (training.doubts), or nothing."""
-    path, seed = _reports(model) / "model.json", model.resolve().name.removeprefix("seed-")
+    path, seed = _reports(model) / "model.json", str(seed_of(model))
     found = read_report(path).get("doubts", {}) if path.is_file() else {}
     return "".join(f"\n\n**Doubtful**: {sentence}." for sentence in found.get(seed, ()))
 
 
 def _reports(model: Path) -> Path:
-    return study_folder(model) / f"metrics/reports/recipes/{model.resolve().parent.name}"
+    return study_folder(model) / f"metrics/reports/recipes/{recipe_of(model)}"
 
 
 def _recall(scores: dict, cut: str) -> str:

@@ -20,8 +20,8 @@ from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.given import open_given
 from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.running.publishing import publish
-from pipeline_lib.search.index import NO_PHOTO, photo_paths
 from pipeline_lib.search.names import listed, printable
+from pipeline_lib.search.photos import NO_PHOTO, photo_paths
 
 _MARK = b"polyview"
 """Key, in the metadata of what is written, of the names of its columns: only that is replaced."""

@@ -18,6 +18,7 @@ from pipeline_lib.contract.problems import ContractError, named, raise_problems
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.encoding import Photo, PhotoEncoder
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.models.places import study_folder
 from pipeline_lib.models.preprocessing import Preprocessing
 from pipeline_lib.running.publishing import file_sha256, tree_sha256
 from pipeline_lib.settings.images import Extractor, GivenFeatures
@@ -138,8 +139,8 @@ class Embedder:
     def words(self, sentence: str, language: str) -> dict[str, bool]:
         """Return the words of a raw sentence, and whether the vocabulary has them.
 
-        Tokens without a letter or a number are none. Moses writes & as ``&amp;``: words are named
-        as they stand in the sentence.
+        Tokens without a letter or a digit do not count as words. Moses writes & as ``&amp;``: words
+        are named as they stand in the sentence.
 
         Raises:
             ContractError: If the model does not know the language.
@@ -285,12 +286,6 @@ def _neither_path_nor_file(photos: Sequence[object]) -> Iterator[str]:
                 f"number {number}: expected a path or an open file, found "
                 f"{type(photo).__name__}. Give its path, or its file's bytes in an io.BytesIO"
             )
-
-
-def study_folder(model: Path) -> Path:
-    """Return the study of a model's folder (data/models/RECIPE/seed-N); else the folder itself."""
-    place = model.resolve()
-    return place.parents[3] if len(place.parents) > 3 else place
 
 
 def weights_of(extractor: Extractor, model: Path) -> str:

@@ -21,7 +21,7 @@ ALL = "all"
 
 
 class BatchNorm(nn.BatchNorm1d):
-    """Batch normalisation; one image alone has no deviation, and is taken by those of before."""
+    """Batch normalisation; a batch of one image has no variance, and takes running statistics."""
 
     def forward(self, values: Tensor) -> Tensor:
         """Normalise values ``[images, dim]``."""

@@ -105,7 +105,7 @@ class Difference:
 
     @property
     def turned(self) -> "Difference":
-        """The other recipe's difference from the one."""
+        """The same comparison with the recipe and the baseline exchanged."""
         return replace(self, difference=-self.difference, low=-self.high, high=-self.low)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.queries import DIRECTIONS
+from pipeline_lib.contract.recalls import CUTOFFS
 
 KEY = ["recipe", "task", "item", "variant", "metric"]
 """What names a figure. ``item`` is a language, a pair of them (``en-de``) or a scored set;
@@ -31,7 +32,7 @@ ONE_CAPTION = "one_caption"
 TRANSLATED = "translated_queries"
 """Captions that a machine translates into a language that models read, and that query them."""
 
-RECALLS = ("r1", "r5", "r10")
+RECALLS = tuple(f"r{k}" for k in CUTOFFS)
 
 HEADLINES = {
     ONE_CAPTION: ("sum_of_recalls",),

@@ -2,28 +2,28 @@
 
 from collections import defaultdict
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
-from pipeline_lib.contract.recalls import PERFECT_RECALL_SUM
+from pipeline_lib.contract.recalls import CUTOFFS, PERFECT_RECALL_SUM
 from pipeline_lib.evaluation.seed_noise import SeedNoise, mean_intervals, noise_draws
 from pipeline_lib.reporting.differences import Measured
-from pipeline_lib.reporting.figures import FIGURE
+from pipeline_lib.reporting.figures import FIGURE, RECALLS
 
-_RECALLS = 6
-"""Recalls in a sum."""
+_PRECISIONS = tuple(f"p{k}" for k in CUTOFFS)
 
 _RANGES = {
     "sum_of_recalls": (0, PERFECT_RECALL_SUM),
-    ("sentence_retrieval", "sum_of_recalls"): (0, 300),
-    **dict.fromkeys(("r1", "r5", "r10", "p1", "p5", "p10", "mean_recall", "overlap"), (0, 100)),
+    ("sentence_retrieval", "sum_of_recalls"): (0, PERFECT_RECALL_SUM / 2),  # of one direction
+    **dict.fromkeys((*RECALLS, *_PRECISIONS, "mean_recall", "overlap"), (0, 100)),
     **dict.fromkeys(("pearson", "spearman", "rank_correlation"), (-1, 1)),
 }
 """Least and greatest value of a metric, or of that of one task."""
 
 
-_LISTS = (("r1", "r5"), ("r5", "r10"), ("p1", "p5"), ("p5", "p10"))
+_LISTS = (*pairwise(RECALLS), *pairwise(_PRECISIONS))
 """Recalls and precisions of a list, and of a longer one that holds it."""
 
 
@@ -37,7 +37,7 @@ def over_seeds(measured: Measured) -> pd.DataFrame:
     """
     table = _nested(_widened(measured))
     bounds = _bounds_of_sums(measured)
-    for metric, share in (("sum_of_recalls", 1), ("mean_recall", _RECALLS)):
+    for metric, share in (("sum_of_recalls", 1), ("mean_recall", 2 * len(CUTOFFS))):
         rows = table.index[
             (table["task"] == "retrieval") & (table["variant"] == "") & (table["metric"] == metric)
         ]

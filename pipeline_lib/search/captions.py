@@ -1,8 +1,5 @@
 """Training captions by their vectors: what a model has read that lies near a photo or a query."""
 
-import hashlib
-import json
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +12,9 @@ from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.contract.tables import pairs_of_seed, read_pairs
 from pipeline_lib.models.embedder import Embedder
+from pipeline_lib.models.places import seed_of
 from pipeline_lib.running.publishing import file_sha256, publish
+from pipeline_lib.search.names import cache_name
 from pipeline_lib.search.searcher import top
 
 _MADE_OF = "made-of.txt"
@@ -82,26 +81,19 @@ def load_captions(embedder: Embedder, table: Path, cache: Path) -> Captions:
             "found another file, or a damaged one. In that study dvc checkout brings it back, and "
             "dvc repro makes it"
         ) from error
-    seed = _seed_of(embedder.folder)
+    seed = seed_of(embedder.folder)  # each may learn captions of its own
     pairs = pairs if seed is None else pairs_of_seed(pairs, seed)
     trained = pairs[(pairs["split"] == "train") & pairs["language"].isin(embedder.languages)]
     if trained.empty:
         raise ContractError(
             f"{table}: expected training captions in {', '.join(embedder.languages)}, found none"
         )
-    places = json.dumps([os.fsdecode(place.resolve()) for place in (embedder.folder, table)])
-    name = f"captions-{hashlib.sha256(places.encode()).hexdigest()[:32]}"
+    name = f"captions-{cache_name(embedder.folder, table)}"
     made_of = f"{embedder.digest} {file_sha256(table)} {seed}"
     texts = {
         str(language): sorted(set(own)) for language, own in trained.groupby("language")["text"]
     }
     return Captions(texts, kept_vectors(embedder, texts, cache / name, made_of))
-
-
-def _seed_of(model: Path) -> int | None:
-    """Return the seed of a model in a folder seed-N: each may learn captions of its own."""
-    found = re.fullmatch(r"seed-(\d+)", model.resolve().name)
-    return int(found[1]) if found else None
 
 
 def kept_vectors(

@@ -1,8 +1,6 @@
 """The index of a folder of photos: their vectors, kept beside the user's cache."""
 
 import fcntl
-import hashlib
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,27 +10,18 @@ from pathlib import Path, PurePath
 from typing import TextIO
 
 import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pipeline_lib.contract.problems import ContractError, raise_problems, warn
+from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.running.publishing import file_sha256, publish
-from pipeline_lib.search.names import listed, printable
-
-SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm")
-"""Names of photos end so; other files are not looked at."""
-
-NO_PHOTO = f"expected photos ({', '.join(SUFFIXES)}), found none"
+from pipeline_lib.running.publishing import file_sha256
+from pipeline_lib.search.index_file import Row, Rows, index_schema, read_rows, write_rows
+from pipeline_lib.search.names import cache_name, listed
+from pipeline_lib.search.photos import NO_PHOTO, photo_paths
 
 _AT_ONCE = 1024
 """Photos that are embedded before the next ones are looked at."""
-
-_FOLDER = b"folder"
-"""Key of the folder that an index is of."""
 
 _KEPT_EVERY = 60
 """Seconds, at least, between two writes of the index while photos are embedded."""
@@ -73,7 +62,7 @@ class PhotoIndex:
 def default_index(model: Path, photos: Path) -> Path:
     """Return the file of the index of a folder for a model, in the user's cache.
 
-    Of a model that is trained again it is the same: an index of the model before is replaced.
+    A retrained model keeps the same file: its old index is replaced.
     """
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -82,8 +71,7 @@ def default_index(model: Path, photos: Path) -> Path:
             "expected a home folder to keep the index in, found none. Set HOME, or name a file "
             "with --index"
         ) from error
-    key = json.dumps([os.fsdecode(place.resolve()) for place in (photos, model)])
-    return cache / "polyview" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.parquet"
+    return cache / "polyview" / f"{cache_name(photos, model)}.parquet"
 
 
 def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
@@ -119,7 +107,7 @@ def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
             # A link has the size and the time of what it leads to.
             or (os.path.islink(photos / path) and _leads_out(photos / path, photos))
         ]
-        of_content = {row[2]: row for row in known.values() if not row[3]}
+        of_content = {row.sha256: row for row in known.values() if not row.problem}
 
         def write() -> None:
             write_rows(_kept(rows, known), schema, file)
@@ -135,44 +123,8 @@ def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
     return _index(photos, {path: rows[path] for path in found}, dim)
 
 
-_Row = tuple[int, int, str, str, np.ndarray | None]
-"""Size in bytes, time in ns, SHA-256, what is wrong (or nothing), vector (or none).
-
-Without a SHA-256 the photo could not be read, which says nothing of its content.
-"""
-
-_Rows = dict[str, _Row]
-
 _Outcome = tuple[str, str, np.ndarray | None]
-"""What a row says of a photo's content: SHA-256, what is wrong (or nothing), vector (or none)."""
-
-
-def photo_paths(folder: Path, unlisted: Callable[[OSError], None] | None = None) -> list[str]:
-    """Return the paths of the photos in a folder and those below, relative to it and sorted.
-
-    Args:
-        folder: Where to look.
-        unlisted: Is told of each folder that cannot be listed; it is warned of in any case.
-    """
-
-    def note(error: OSError) -> None:
-        where, what = printable(error.filename), error.strerror
-        warn(f"{where}: {what}. The photos in this folder are left out")
-        if unlisted:
-            unlisted(error)
-
-    walk = os.walk(folder, onerror=note)
-    files = (Path(parent, name) for parent, _, names in walk for name in names)
-    found = (path for path in files if path.suffix.lower() in SUFFIXES and _is_file(path))
-    return sorted(str(path.relative_to(folder)) for path in found)
-
-
-def _is_file(path: Path) -> bool:
-    """Return whether a path is a file; one that no right lets see is named when it is read."""
-    try:
-        return path.is_file()
-    except PermissionError:
-        return True
+"""SHA-256, problem and vector of a :class:`Row`: what it says of a photo's content."""
 
 
 def _look(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Path]]:
@@ -212,22 +164,22 @@ def _leads_out(path: Path, folder: Path) -> bool:
     return not path.resolve().is_relative_to(folder)
 
 
-def _is_current(row: _Row | None, stat: tuple[int, int]) -> bool:
+def _is_current(row: Row | None, stat: tuple[int, int]) -> bool:
     """Return whether a row was made of a photo's content, and its size and time are the same."""
-    return row is not None and bool(row[2]) and row[:2] == stat
+    return row is not None and bool(row.sha256) and (row.size, row.mtime_ns) == stat
 
 
-def _kept(rows: _Rows, known: _Rows) -> _Rows:
+def _kept(rows: Rows, known: Rows) -> Rows:
     """Return rows with what was known of photos that could not be read this time."""
-    return {path: row if row[2] else known.get(path, row) for path, row in rows.items()}
+    return {path: row if row.sha256 else known.get(path, row) for path, row in rows.items()}
 
 
-def _written(rows: _Rows) -> dict[str, tuple]:
+def _written(rows: Rows) -> dict[str, tuple]:
     """Return what tells rows apart, of those that are written."""
-    return {path: row[:3] for path, row in rows.items() if row[2]}
+    return {path: (row.size, row.mtime_ns, row.sha256) for path, row in rows.items() if row.sha256}
 
 
-def _add(rows: _Rows, new: Iterable[tuple[str, _Row]], write: Callable[[], None]) -> None:
+def _add(rows: Rows, new: Iterable[tuple[str, Row]], write: Callable[[], None]) -> None:
     """Add new rows; write all from time to time, for at most a tenth of the time."""
     due = time.monotonic() + _KEPT_EVERY
     for path, row in new:
@@ -244,8 +196,8 @@ def _embedded(
     folder: Path,
     changed: Sequence[str],
     found: dict[str, tuple[int, int]],
-    of_content: dict[str, _Row],
-) -> Iterator[tuple[str, _Row]]:
+    of_content: dict[str, Row],
+) -> Iterator[tuple[str, Row]]:
     """Yield the rows of new and changed photos, showing progress."""
     with tqdm(total=len(changed), desc="photos", unit=" photos", disable=not changed) as bar:
         for first in range(0, len(changed), _AT_ONCE):
@@ -253,19 +205,19 @@ def _embedded(
             for path in changed[first : first + _AT_ONCE]:
                 digest, problem = _content(folder / path, folder)
                 if problem:
-                    row = (digest, problem, None)
+                    row = Row(*found[path], digest, problem, None)
                 elif digest in of_content:
-                    row = of_content[digest][2:]
+                    row = Row(*found[path], digest, "", of_content[digest].vector)
                 else:
                     new.setdefault(digest, []).append(path)
                     continue
                 bar.update()
-                yield path, (*found[path], *row)
+                yield path, row
             for path, outcome in _embedded_once(embedder, folder, new, found):
                 bar.update()
-                row = (*found[path], *outcome)
-                if not row[3]:
-                    of_content[row[2]] = row
+                row = Row(*found[path], *outcome)
+                if not row.problem:
+                    of_content[row.sha256] = row
                 yield path, row
 
 
@@ -293,7 +245,7 @@ def _embedded_once(
 
 
 def _outcome(digest: str, vector: np.ndarray | ImageError) -> _Outcome:
-    """Return the SHA-256 of a photo, what is wrong and its vector, as in a row."""
+    """Return the SHA-256 of a photo, its problem and its vector, as in a row."""
     if not isinstance(vector, ImageError):
         return digest, "", np.float32(vector)
     return "" if is_of_machine(vector.__cause__) else digest, str(vector), None
@@ -309,128 +261,19 @@ def _content(path: Path, folder: Path) -> tuple[str, str]:
         return "", error.strerror
 
 
-def _index(folder: Path, rows: _Rows, dim: int) -> PhotoIndex:
-    readable = {path: row for path, row in sorted(rows.items()) if not row[3]}
-    unreadable = {path: row[3] for path, row in sorted(rows.items()) if row[3]}
+def _index(folder: Path, rows: Rows, dim: int) -> PhotoIndex:
+    readable = {path: row for path, row in sorted(rows.items()) if not row.problem}
+    unreadable = {path: row.problem for path, row in sorted(rows.items()) if row.problem}
     if not readable:
         raise_problems(f"{folder}: {NO_PHOTO} to read", listed(unreadable))
     vectors = np.empty((len(readable), dim), np.float32)
     for number, row in enumerate(readable.values()):
-        vectors[number] = row[4]
+        vectors[number] = row.vector
     first: dict[str, int] = {}
-    originals = [first.setdefault(row[2], number) for number, row in enumerate(readable.values())]
+    originals = [
+        first.setdefault(row.sha256, number) for number, row in enumerate(readable.values())
+    ]
     return PhotoIndex(folder, [*readable], vectors, unreadable, np.array(originals))
-
-
-def index_schema(dim: int, digest: str, folder: Path) -> pa.Schema:
-    """Return the schema of an index of vectors ``[dim]`` by the model of a digest."""
-    columns = {
-        "path": pa.binary(),  # a name need not be UTF-8
-        "size": pa.int64(),
-        "mtime_ns": pa.int64(),
-        "sha256": pa.string(),
-        "problem": pa.string(),
-        "vector": pa.list_(pa.float32(), dim),
-    }
-    return pa.schema(columns, {"model": digest, _FOLDER: os.fsencode(folder)})
-
-
-def read_rows(file: Path, schema: pa.Schema) -> _Rows:
-    """Return the rows of an index; none if it is of another model, damaged, or not there.
-
-    Of a folder that was moved, they are known by their content alone.
-
-    Raises:
-        ContractError: If the file is no index of this folder, but something else, which nobody
-            wants replaced.
-    """
-    table = _table(file, schema.names)
-    if table is None:
-        return {}
-    found = table.schema.metadata or {}
-    moved = _check_folder(file, found.get(_FOLDER, b""), schema.metadata[_FOLDER])
-    if not table.schema.equals(schema) or {**found, _FOLDER: schema.metadata[_FOLDER]} != (
-        schema.metadata
-    ):
-        return {}
-    present = table["vector"].is_valid().to_numpy()
-    dim = schema.field("vector").type.list_size
-    vectors = np.full((len(table), dim), np.nan, np.float32)
-    flat = table["vector"].drop_null().combine_chunks()
-    if present.any():
-        vectors[present] = flat.flatten().to_numpy().reshape(-1, dim)
-    if not _is_complete(table, vectors):
-        return {}
-    columns = [table[name].to_pylist() for name in ("size", "mtime_ns", "sha256", "problem")]
-    if moved:  # of the same path, size and time, a photo may be another one
-        columns[0] = [-1] * len(table)
-    paths = map(os.fsdecode, table["path"].to_pylist())
-    filled = (vector if there else None for vector, there in zip(vectors, present, strict=True))
-    return dict(zip(paths, zip(*columns, filled, strict=True), strict=True))
-
-
-def _table(file: Path, names: list[str]) -> pa.Table | None:
-    """Return the columns of an index, none if it is damaged or not there."""
-    if file.exists() and not file.is_file():
-        raise _no_index(file)
-    try:
-        table = pq.read_table(file, page_checksum_verification=True)
-        found = table.schema.names
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        raise _no_index(file) from None
-    except (OSError, pa.ArrowException) as error:
-        if isinstance(error, MemoryError) or getattr(error, "errno", None):
-            raise  # the machine's fault: a damaged file has no number
-        if file.stat().st_size and not _begins_as_parquet(file):
-            raise _no_index(file) from None
-        return None
-    if found != names:
-        raise _no_index(file)
-    return table
-
-
-def _check_folder(file: Path, indexed: bytes, folder: bytes) -> bool:
-    """Return whether the folder of an index was moved; raise where it is another one."""
-    if indexed and indexed != folder and os.path.isdir(indexed):
-        raise ContractError(
-            f"{file}: expected the index of {printable(os.fsdecode(folder))}, found that of "
-            f"{printable(os.fsdecode(indexed))}, which it would replace. Name another one with "
-            "--index, or delete it"
-        )
-    return indexed != folder
-
-
-def _is_complete(table: pa.Table, vectors: np.ndarray) -> bool:
-    """Return whether rows lack nothing, and photos without a problem have vectors of numbers."""
-    if any(column.null_count for column in table.drop_columns("vector").columns):
-        return False
-    readable = np.array(table["problem"].to_pylist(), object) == ""
-    return bool(np.isfinite(vectors[readable]).all())
-
-
-def _begins_as_parquet(file: Path) -> bool:
-    with open(file, "rb") as content:
-        return content.read(4) == b"PAR1"
-
-
-def _no_index(file: Path) -> ContractError:
-    return ContractError(
-        f"{file}: expected an index of photos, found another file, which it would replace. Name "
-        "another one with --index, or delete it"
-    )
-
-
-def write_rows(rows: _Rows, schema: pa.Schema, file: Path) -> None:
-    """Publish the rows of an index, without those of photos that could not be read (no SHA-256)."""
-    kept = [(os.fsencode(path), *row) for path, row in sorted(rows.items()) if row[2]]
-    table = pa.Table.from_pandas(
-        pd.DataFrame(kept, columns=schema.names), schema, preserve_index=False
-    )
-    with publish(file) as temporary:
-        content = table.replace_schema_metadata(schema.metadata)
-        pq.write_table(content, temporary, write_page_checksum=True)
 
 
 @contextmanager

@@ -1,5 +1,8 @@
-"""Names of files as they are shown."""
+"""Names of files as they are shown, and of what is kept in the cache."""
 
+import hashlib
+import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,3 +29,9 @@ def listed(unreadable: Mapping[str, str]) -> list[str]:
     """Return what is wrong with photos, by path: a line for each of the first, then how many."""
     lines = [f"{on_one_line(path)}: {problem}" for path, problem in unreadable.items()]
     return named(lines)
+
+
+def cache_name(*places: Path) -> str:
+    """Return the name under which something is kept that is made of what lies in some places."""
+    key = json.dumps([os.fsdecode(place.resolve()) for place in places])
+    return hashlib.sha256(key.encode()).hexdigest()[:32]

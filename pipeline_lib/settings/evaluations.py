@@ -99,8 +99,8 @@ class Significance(Strict):
     """Intervals of means over seeds, and tests of two recipes, or of what re-ranking gains.
 
     Attributes:
-        draws: Of seeds and images, or sentences, together. The correction for many tests multiplies
-            the smallest p, which is 1 / draws.
+        draws: How many joint draws of seeds and images, or sentences. The smallest possible p is
+            1 / (draws + 1), and the correction multiplies it by the number of tests.
     """
 
     draws: Count

@@ -9,9 +9,11 @@ from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM,
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
+from pipeline_lib.training.alternating import CAPTION_CAPTION
 from pipeline_lib.training.batches import batch_sizes
 from pipeline_lib.training.examples import Examples
 from pipeline_lib.training.loop import History
+from pipeline_lib.training.tasks import IMAGE_CAPTION
 
 _COLLAPSED = 0.99
 """Share of the loss of one point, above which a space is one."""
@@ -49,7 +51,7 @@ def _chance(history: History, recipe: Recipe, validation: Examples) -> Iterator[
 
 def _collapse(history: History, recipe: Recipe, training: Examples) -> Iterator[str]:
     margin, violations = getattr(recipe, "margin", None), getattr(recipe, "violations", None)
-    column = "loss_image_caption"
+    column = f"loss_{IMAGE_CAPTION}"
     losses = [row[column] for row in history if np.isfinite(row.get(column, np.nan))]
     if margin is None or recipe.objective != "alternating" or not losses:
         return
@@ -79,7 +81,8 @@ def _wrong_of(captions: int, images: int, batch_size: int) -> float:
 
 def _absent(history: History, recipe: Recipe) -> Iterator[str]:
     share = getattr(recipe, "caption_caption_probability", 0)
-    if share and not any(np.isfinite(row.get("loss_caption_caption", np.nan)) for row in history):
+    column = f"loss_{CAPTION_CAPTION}"
+    if share and not any(np.isfinite(row.get(column, np.nan)) for row in history):
         bound = recipe.caption_caption_below_loss
         lacking = "no image has captions in two languages"
         why, mend = lacking, "Set caption_caption_probability: 0"

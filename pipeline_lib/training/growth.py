@@ -1,8 +1,8 @@
 """How a recipe grows: trained again on some of its photos, and on its first languages.
 
-Each run is the recipe with less to learn from, scored on the same validation photos. What it is to
-do without, nothing tells it: word vectors are made anew from what is left. Captions of photos that
-have no features are no photos, and stay.
+Each run is the recipe with less to learn from, scored on the same validation photos. Nothing that a
+run learns from may know what it does without: word vectors are made anew of what is left. Captions
+of photos that have no features are no photos, and stay.
 """
 
 import shutil

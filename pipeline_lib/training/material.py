@@ -32,7 +32,7 @@ class Material:
         lexicon: Translations (contract.lexicons.LEXICON), perhaps none.
         word_vectors: What words start from, by language; of no language where they are drawn.
         models: Folder of the models of ``recipe.initial``.
-        digests: Of the files behind features, lexicon and word vectors.
+        digests: SHA-256 of the files it was read from, by path; captions count by their content.
     """
 
     recipe: Recipe

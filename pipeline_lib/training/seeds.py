@@ -79,7 +79,7 @@ def train_seeds(
         score: Selects the best weights.
         preprocessing: Is saved beside each model, also where that is trained already.
         work: Folder of each seed's unfinished work, named by its identity.
-        models: Folder of the models ``seed-N``, of which the output is one, too.
+        models: Folder to publish, with a model ``seed-N`` of each seed.
         records: Folder of ``seed-N``: training.csv, model.json and identity.json.
 
     Raises:

@@ -346,7 +346,7 @@ def test_an_index_that_the_machine_fails_to_read_is_kept(update, tmp_path, monke
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     update()
-    monkeypatch.setattr("pipeline_lib.search.index.pq.read_table", fails)
+    monkeypatch.setattr("pyarrow.parquet.read_table", fails)
     before = (tmp_path / "index.parquet").read_bytes()
     with pytest.raises(OSError, match="Input/output"):
         update()

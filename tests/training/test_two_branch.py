@@ -390,9 +390,15 @@ def test_pretraining_passes_over_a_batch_in_one_language():
     some = pairs[(pairs["language"] == "en") | (pairs["image_id"] == "tiny:0")]
     model, _, made = prepare("two_branch", some, pretraining_epochs=1)
     (task,) = (task for task in made.tasks if task.kind == PRETRAINING)
-    task.loss(model, torch.tensor([3, 4, 5])).backward()
+    loss = task.loss(model, torch.tensor([3, 4, 5]))
+    loss.backward()
+    assert loss == 0
+    gradients = [each.grad for each in model.parameters() if each.grad is not None]
+    assert all(torch.isfinite(each).all() for each in gradients)
 
 
 def test_an_epoch_may_leave_one_image_to_its_last_batch(tmp_path):
     learner, examples, _ = prepare_learner("two_branch", batch_size=tiny.IMAGES - 1, max_epochs=1)
-    fit(learner, examples, no_scores, 1, tmp_path, "test")
+    course = fit(learner, examples, no_scores, 1, tmp_path, "test")
+    updates = 2 * 2  # batches of each of two sets
+    assert (course.ended, course.history[-1]["update"]) == ("cap", updates)

@@ -11,6 +11,7 @@ from torch import Tensor
 from pipeline_lib.contract.features import Features
 from pipeline_lib.evaluation.reranking.nbest import NBest
 from pipeline_lib.models.joint_space import JointSpace
+from pipeline_lib.training.examples import feature_rows
 
 
 def with_own_features(lists: NBest) -> NBest:
@@ -57,7 +58,7 @@ def list_similarities(
     if "sentence" in similarities:
         compared["sentence"] = model.embed_sentences([*rows["source_tokens"]], source)
     if "image" in similarities:
-        images = pd.Index(features.image_ids).get_indexer(rows["image_id"])
+        images = feature_rows(pd.Index(rows["image_id"]), features)
         compared["image"] = model.embed_features(torch.from_numpy(features.vectors[images]))
     return np.column_stack(
         [

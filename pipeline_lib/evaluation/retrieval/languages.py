@@ -34,10 +34,10 @@ _CAPTIONS = 1024
 def translated_alike(captions: pd.DataFrame) -> pd.Series:
     """Return which captions are translations of each other in all languages that have any.
 
-    One sentence of each image, and of images of which all these languages have it; where those are
-    less than a tenth of the images that have a translated one, of all of these. Languages with less
-    than a tenth of the translated sentences of that with most are left out: the others would have
-    as few.
+    One sentence of each image, of the images for which every such language has it. If these are
+    fewer than a tenth of the images with a translated sentence, all of the latter are taken
+    instead. Languages with fewer than a tenth of the translated sentences of the largest are left
+    out, since all others would be cut down to as few.
 
     Args:
         captions: Rows of one split (contract.tables.CAPTIONS).

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
+from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.contract.tables import meanings
 from pipeline_lib.evaluation.retrieval.ranking import Scores, dot_products, ranks
 from pipeline_lib.evaluation.retrieval.recalls import bootstrapped_recalls, direction_scores
@@ -100,7 +101,7 @@ def sentence_scores(
     scores = direction_scores(found.ranks, bounds, found.n_candidates)
     return {
         **scores,
-        "sum_of_recalls": scores["r1"] + scores["r5"] + scores["r10"],
+        "sum_of_recalls": sum(scores[f"r{k}"] for k in CUTOFFS),
         "sum_of_recalls_interval": bootstrap_interval(draws.sum(axis=1), confidence).tolist(),
     }
 
