@@ -8,7 +8,7 @@ import numpy as np
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import of_kinds
 from pipeline_lib.contract.tables import TRAIN
-from pipeline_lib.corpora.selection import shuffled
+from pipeline_lib.corpora.selection import share_of, share_size
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.recipes import Recipe
 
@@ -32,7 +32,7 @@ def _too_few_photos(known: Known, name: str, chosen: Growth) -> Iterator[str]:
     dim = known.settings.word_vectors[chosen.word_vectors].dim
     photos, text = _photo_counts(known, known.recipes[name])
     for share in chosen.photos if photos else ():
-        if (left := round(share * photos)) + text < dim:
+        if (left := share_size(share, photos)) + text < dim:
             beside = f" beside {text} lines of text" if text else ""
             yield (
                 f"growth.{name}.photos: expected {dim} photos or more, as many as "
@@ -68,15 +68,15 @@ def _other_languages(known: Known, name: str) -> Iterator[str]:
 
 
 def _shares_without_language(known: Known, name: str, shares: Sequence[float]) -> Iterator[str]:
-    """Yield shares of which no photo has a caption in a language, drawn as training.growth does."""
+    """Yield shares of which no photo has a caption in a language."""
     recipe = known.recipes[name]
     photos, text = _training_photos(known, recipe)
     if not photos:
         return
     captioned = {each: _captioned(known, recipe.pairs, each) for each in recipe.languages}
-    drawn = shuffled(np.array(sorted(photos), object), known.settings.selection_seed)
+    ids, seed = np.array(sorted(photos), object), known.settings.selection_seed
     for share, language in product(shares, recipe.languages):
-        left = {*drawn[: round(share * len(drawn))]}
+        left = {*share_of(ids, share, seed)}
         if left and captioned[language].isdisjoint(left | text):
             yield (
                 f"growth.{name}.photos: expected captions of each language in every share, found "

@@ -77,6 +77,16 @@ def shuffled(ids: np.ndarray, seed: int) -> np.ndarray:
     return ids[np.argsort(_hashes(ids, seed))]
 
 
+def share_of(ids: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return a share of ids, drawn by their hashes: a larger share holds each smaller one."""
+    return shuffled(ids, seed)[: share_size(share, len(ids))]
+
+
+def share_size(share: float, count: int) -> int:
+    """Return how many of ``count`` ids :func:`share_of` returns."""
+    return round(share * count)
+
+
 def half_of(ids: np.ndarray, images: str, seed: int) -> np.ndarray:
     """Return the training images that :func:`select` takes ``images`` of, in no order."""
     drawn, middle = shuffled(ids, seed), len(ids) // 2

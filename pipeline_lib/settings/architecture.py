@@ -98,8 +98,6 @@ class RecurrentText(Strict):
                 f"projection: without one the sentence's hidden_dim is the joint space's "
                 f"embed_dim; found {self.hidden_dim} and {self.embed_dim}"
             )
-        if self.orthogonal_map and not self.learns_lexicon:
-            yield f"orthogonal_map: no part of the objective {self.objective} fits it"
 
 
 class BagText(Strict):

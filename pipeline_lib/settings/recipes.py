@@ -112,6 +112,11 @@ class Recipe(Architecture):
         learnt = self.compares_sentences and self.similarity in _OF_TWO_SIDES
         return learnt and a_language > b_language
 
+    def problems(self) -> Iterator[str]:
+        """Yield what its parts contradict in each other."""
+        if getattr(self, "orthogonal_map", False) and not self.learns_lexicon:
+            yield f"orthogonal_map: no part of the objective {self.objective} fits it"
+
     @property
     def aligns_words(self) -> bool:
         """Whether training moves words towards their translations."""

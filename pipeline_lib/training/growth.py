@@ -11,18 +11,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import torch
 
 from pipeline_lib.contract.reports import RECALL_SUM, best_validation, read_rows
-from pipeline_lib.corpora.selection import shuffled
+from pipeline_lib.corpora.selection import share_of
 from pipeline_lib.running.publishing import publish
 from pipeline_lib.settings.growth import Growth
 from pipeline_lib.settings.text import LatentSemanticVectors
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.training_text import training_captions
 from pipeline_lib.training.fitting import fit
-from pipeline_lib.training.material import Material
+from pipeline_lib.training.material import Material, of_seed
 from pipeline_lib.training.seeds import Score
 
 COLUMNS = ["seed", "photos", "languages", "language", RECALL_SUM]
@@ -82,7 +83,7 @@ class Growing:
     def identity(self, run: Run) -> list[object]:
         """Return all that the scores of a run depend on beside the code."""
         made_of = [self.options.model_dump(), self.drawing_seed, dict(self.whole.digests)]
-        settings = self.whole.recipe.model_copy(update={"seeds": [run.seed]}).model_dump()
+        settings = of_seed(self.whole.recipe, run.seed).model_dump()
         return [settings, run.share, run.languages, *made_of, torch.__version__]
 
     def material(self, run: Run) -> Material:
@@ -94,8 +95,8 @@ class Growing:
         as many updates by heart.
         """
         whole, photos = self.whole, training_photos(self.whole)
-        drawn = shuffled(pd.Series(photos).to_numpy(object), self.drawing_seed)
-        left_out = set(drawn[round(run.share * len(drawn)) :])
+        kept = share_of(np.array(photos, object), run.share, self.drawing_seed)
+        left_out = {*photos} - {*kept}
         pairs = whole.pairs[
             ~whole.pairs["image_id"].isin(left_out) & whole.pairs["language"].isin(run.languages)
         ]
