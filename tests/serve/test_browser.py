@@ -1,11 +1,14 @@
 """The page in Chromium: what a user types, clicks and drops, and what the page then shows."""
 
 import contextlib
+import io
 import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 pytest.importorskip("uvicorn", reason="the group serve is not installed")
 
@@ -161,6 +164,106 @@ def test_by_a_result_and_by_a_dropped_photo(opened, colours):
     )
     opened.get_by_role("button", name="Remove + dropped.jpg").wait_for()
     playwright.expect(opened.locator("[data-photo]")).to_have_count(4)
+
+
+def test_the_best_of_a_new_query_can_be_seen_wherever_the_page_was_scrolled_to(browser, port):
+    for page in _opened(browser, port, viewport={"width": 360, "height": 500}):
+        type_query(page, "a blue photo")
+        for again in ("query", "photo"):
+            page.locator("[data-photo]").last.scroll_into_view_if_needed()
+            page.evaluate("scrollTo(0, document.body.scrollHeight)")
+            assert page.evaluate("scrollY") > 0
+            if again == "query":
+                page.get_by_label("Search your photos").evaluate("box => box.value = 'a red photo'")
+                page.evaluate("document.getElementById('form').requestSubmit()")
+            else:
+                page.locator("[data-photo]").last.click()
+                page.get_by_role("button", name="Photos like this").click()
+            page.wait_for_load_state("networkidle")
+            assert page.evaluate("scrollY") == 0
+
+
+def test_an_enlarged_photo_does_not_show_the_one_before(opened):
+    type_query(opened, "a blue photo")
+    opened.locator("[data-photo]").first.click()
+    photo = opened.locator("#photo")
+    playwright.expect(photo).to_have_js_property("complete", True)
+    assert _shows_blue(opened)
+    opened.keyboard.press("Escape")
+    held = []
+    opened.route("**/large*", lambda route: held.append(route))
+    opened.locator("[data-photo]").nth(1).click()
+    opened.get_by_text("Why:").wait_for()
+    assert not _shows_blue(opened)
+    held[0].continue_()
+    playwright.expect(photo).not_to_have_js_property("naturalWidth", 0)
+
+
+def _shows_blue(page):
+    pixels = np.asarray(Image.open(io.BytesIO(page.locator("#large").screenshot())).convert("RGB"))
+    red, green, blue = np.moveaxis(pixels.astype(int), -1, 0)
+    return ((blue > 150) & (red < 80) & (green < 80)).sum() > 20
+
+
+def test_a_refused_photo_leaves_no_photos_under_another_querys_words(browser, port):
+    page = browser.new_page()  # which notes the refusal as an error
+    page.goto(f"http://127.0.0.1:{port}/")
+    type_query(page, "a blue photo")
+    held = []
+    page.route("**/search", lambda route: held.append(route))
+    with page.expect_request("**/search"):
+        page.get_by_label("Search your photos").fill("a red photo")
+        page.get_by_label("Search your photos").press("Enter")
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"})
+    page.locator("#said.bad").wait_for()
+    playwright.expect(page.locator("#terms button")).to_have_text(["+ a red photo ×"])
+    assert page.locator("[data-photo]").count() == 0
+    page.close()
+
+
+def test_why_a_photo_cannot_be_explained_stands_beside_it(browser, port):
+    page = browser.new_page()  # which notes the refusal as an error
+    page.goto(f"http://127.0.0.1:{port}/")
+    type_query(page, "a blue photo")
+    page.route("**/captions*", lambda route: route.abort())
+    page.locator("[data-photo]").first.click()
+    playwright.expect(page.locator("#why")).to_have_text("polyview serve has stopped")
+    page.close()
+
+
+def test_a_photo_that_was_chosen_and_removed_may_be_chosen_again(opened, colours):
+    for _ in range(2):
+        opened.locator("#file").set_input_files(colours / "photos/white.png")
+        opened.get_by_role("button", name="Remove + white.png").click()
+        playwright.expect(opened.locator("#terms button")).to_have_count(0)
+        playwright.expect(opened.get_by_label("Search your photos")).to_be_focused()
+
+
+def test_a_photo_dropped_on_an_enlarged_one_takes_its_place_and_text_is_left_to_the_box(opened):
+    type_query(opened, "a blue photo")
+    opened.locator("[data-photo]").first.click()
+    dropped = """async files => {
+      const data = new DataTransfer();
+      if (files) data.items.add(new File([await (await fetch("photos/0/large")).blob()], "a.jpg"));
+      else data.setData("text/plain", "a dog");
+      const event = new DragEvent("drop", {dataTransfer: data, cancelable: true});
+      document.dispatchEvent(event);
+      return event.defaultPrevented;
+    }"""
+    assert not opened.evaluate(dropped, False)
+    assert opened.evaluate(dropped, True)
+    opened.get_by_role("button", name="Remove + a.jpg").wait_for()
+    playwright.expect(opened.locator("#large")).not_to_be_visible()
+
+
+def test_long_queries_leave_room_for_photos_and_names_stay_on_the_page(browser, port):
+    for page in _opened(browser, port, viewport={"width": 740, "height": 360}):
+        type_query(page, "a red photo" + 230 * " dog")
+        height = page.locator("header").bounding_box()["height"]
+        assert height <= 0.45 * 360
+        page.set_viewport_size({"width": 360, "height": 740})
+        type_query(page, "a " + 200 * "x")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 def test_languages_side_by_side(opened):
