@@ -46,14 +46,34 @@ def missing_files(known: Known) -> Iterator[str]:
             yield f"{where}: expected a folder of photos, {folder} is not there"
         elif own and own.images is not None:
             yield from (f"{where}: {lost}" for lost in missing_photos(own.images, folder))
+    yield from _missing_but_photos(settings)
+    if not PUBLISHED.is_file():
+        yield f"{PUBLISHED}: expected the figures that papers print, found no file"
+
+
+def _missing_but_photos(settings: Settings) -> Iterator[str]:
     for key, path in named_files(settings):
         if not world_of(settings, path) and not os.path.isfile(path):
             yield f"{key}: {path} is not there"
+    for name, made in settings.translations.items():
+        if not settings.translator_of(made) and not os.path.exists(made.model):
+            yield f"translations.{name}.model: {made.model} is not there"
     source = settings.evaluations.sts.source
     if not world_of(settings, source) and not os.path.exists(source):
         yield f"evaluations.sts.source: {source} is not there"
-    if not PUBLISHED.is_file():
-        yield f"{PUBLISHED}: expected the figures that papers print, found no file"
+
+
+def unseen_changes(known: Known) -> Iterator[str]:
+    """Yield folders of photos with links to further folders, which DVC does not follow."""
+    for name, extractor in known.settings.networks.items():
+        walk = os.walk(extractor.images)
+        folders = [os.path.join(root, folder) for root, within, _ in walk for folder in within]
+        if links := [folder for folder in folders if os.path.islink(folder)]:
+            yield (
+                f"extractors.{name}.images: DVC does not see what lies behind links to folders "
+                f"(first: {min(links)}): after a change there, run dvc repro --force "
+                f"features@{name}, or make the whole folder one link"
+            )
 
 
 def folder_problems(known: Known) -> Iterator[str]:

@@ -5,6 +5,7 @@ from itertools import combinations
 from pathlib import Path
 
 from pipeline_lib.checks.features import vectors_of
+from pipeline_lib.checks.files import unseen_changes
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.photos import photos_in_two_splits
 from pipeline_lib.checks.shown import builds_upon, source_of
@@ -40,6 +41,7 @@ def suspicious(known: Known) -> Iterator[str]:
     yield from _growth_by_a_teacher(known)
     yield from _halves_that_overlap(known)
     yield from _equal_photos(known)
+    yield from unseen_changes(known)
     yield from _batches_of_all(known)
 
 
@@ -275,6 +277,8 @@ def _largest_batch(known: Known, recipe: Recipe) -> int | None:
     captions = known.training_captions(recipe)
     if recipe.batch_of == "captions" or captions is None:
         return captions
+    if known.rows_known(recipe.pairs):
+        return len(known.training_photos(recipe.pairs))
     datasets = {
         source_of(known.settings, known.settings.pairs[name].dataset)
         for name in known.settings.pair_sets(recipe.pairs)

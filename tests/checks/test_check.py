@@ -1028,6 +1028,44 @@ def test_tables_that_change_after_the_first_stage_are_checked_by_the_next(mine):
     assert "Did you mean 'val' for 'dev'" in result.output
 
 
+def test_photos_behind_links_to_folders_are_warned_of_since_dvc_does_not_see_them_change(mine):
+    folder = Path(photo(0)).parent
+    assert "DVC does not see" not in "".join(check_study(load_settings()).warnings)
+    moved = mine.parent / "elsewhere"
+    folder.rename(moved)
+    folder.symlink_to(moved)  # the whole folder: DVC follows it
+    assert "DVC does not see" not in "".join(check_study(load_settings()).warnings)
+    folder.unlink()
+    folder.mkdir()
+    (folder / "part").symlink_to(moved)
+    said = (
+        "extractors.mine_lite0.images: DVC does not see what lies behind links to folders (first: "
+        f"{folder}/part): after a change there, run dvc repro --force features@mine_lite0, or make "
+        "the whole folder one link"
+    )
+    assert said in check_study(load_settings()).warnings
+
+
+def test_a_batch_holds_the_photos_that_have_captions_alone(mine):
+    """As in a table where few photos have a caption in a rare language."""
+    english_of_five()
+    change("pairs", "mine", "captions", to={"en": ["caption"]})
+    change("recipes", "mine", "batch_size", to=6)
+    said = "recipes.mine.batch_size: 6 is more than the 5 training photos of mine: each batch"
+    assert any(each.startswith(said) for each in check_study(load_settings()).warnings)
+
+
+def test_a_file_of_translations_that_is_not_there_is_said(mine):
+    french(own_study.NAMES[:3])
+    change("translations", "mine_de", to={
+        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
+        "target_language": "de", "model": "t.tsv",
+    })  # fmt: skip
+    assert check_study(load_settings()).missing == [
+        "translations.mine_de.model: t.tsv is not there"
+    ]
+
+
 def test_photos_that_are_not_there_are_listed_and_no_reason_not_to_use_dvcs_cache(mine):
     change("extractors", "mine_lite0", "images", to="data/raw/nowhere")
     assert check().exit_code == 2
