@@ -118,6 +118,8 @@ def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[s
     """
     recipe = known.settings.rerankings[name].recipe
     where, of_them = f"rerankings.{name}.recipe", f"of the photos whose translations {recipe}"
+    # Weights are tuned on the split val, where a model may have been validated, too.
+    forbidden = {TRAIN: ranked[VAL] | ranked["test"], VAL: ranked["test"]}
     for teacher, said in builds_upon(known.settings, known.recipes, recipe).items():
         who = f"{recipe} learns from" if teacher == recipe else said
         seen: Photos = {TRAIN: set(), VAL: set()}
@@ -126,13 +128,13 @@ def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[s
             translators |= dict.fromkeys(translators_of(known.settings, pairs), pairs)
             for split in splits:
                 seen[split] |= known.shown[pairs][split]
-        if shared := _both(ranked, seen):
+        if shared := shared_photos(seen, forbidden):
             yield (
                 f"{where}: {who} {len(shared)} {of_them} would rank (first: {min(shared)}). Name a "
                 "recipe that has not seen them"
             )
         for translator, pairs in translators.items():
-            if shared := _both(ranked, known.taught[translator] or {}):
+            if shared := shared_photos(known.taught[translator] or {}, forbidden):
                 yield (
                     f"{where}: {who} {pairs}, translated by {translator}, which learnt "
                     f"{len(shared)} {of_them} would rank (first: {min(shared)}). Name a recipe "
@@ -140,19 +142,13 @@ def _ranked_photos_learnt(known: Known, name: str, ranked: Photos) -> Iterator[s
                 )
 
 
-def _both(ranked: Photos, seen: Photos) -> set[str]:
-    """Return the photos that are ranked and may not have been seen."""
-    learnt, validated = seen.get(TRAIN, set()), seen.get(VAL, set())
-    # Weights are tuned on the split val, where a model may have been validated, too.
-    return ranked[VAL] & learnt | ranked["test"] & (learnt | validated)
-
-
 def query_problems(known: Known) -> Iterator[str]:
     """Yield which translated queries have no sentence in the split that is tested on."""
     for name, chosen in known.settings.translated_queries.items():
         made = known.settings.translations[chosen.translation]
         own, kind = known.data.get(made.dataset), (made.source_language, made.annotation)
-        splits = {split for split, *each in own.captions if (*each,) == kind} if own else set()
+        there = own.captions if own else {}
+        splits = {split for split, language, made_by in there if (language, made_by) == kind}
         if splits and known.split not in splits:
             yield (
                 f"translated_queries.{name}.translation: expected captions to translate in the "

@@ -139,34 +139,6 @@ def dvc_md5(path: Path) -> str:
         return hashlib.file_digest(file, "md5").hexdigest()
 
 
-def flush(path: Path) -> None:
-    """Bring a file or a folder to the disk, with the permissions of the umask."""
-    if not path.exists():
-        raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
-    mask = os.umask(0)
-    os.umask(mask)
-    for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
-        if item.is_symlink():  # what it leads to is not ours
-            continue
-        item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
-        _fsync(item)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
 def _keep_lock() -> None:
     """Copy dvc.lock, which DVC writes only when this stage has ended, and drop recorded work."""
     if "DVC_STAGE" not in os.environ:
@@ -348,3 +320,31 @@ _WITHOUT_NUMBER = ("PytorchStreamWriter", "inline_container", " requested and ")
 
 _FULL_BLOCKS = 256
 """Of a disk with fewer free blocks (a MiB) we say that it is full."""
+
+
+def flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, with the permissions of the umask."""
+    if not path.exists():
+        raise FileNotFoundError(f"nothing was written to {path}: the artefact cannot be published")
+    mask = os.umask(0)
+    os.umask(mask)
+    for item in [path, *path.rglob("*")] if path.is_dir() else [path]:
+        if item.is_symlink():  # what it leads to is not ours
+            continue
+        item.chmod((0o777 if item.is_dir() else 0o666) & ~mask)
+        _fsync(item)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

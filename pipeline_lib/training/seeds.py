@@ -233,12 +233,11 @@ def _train(
         folder.mkdir()
         pd.DataFrame(course.history).assign(seed=seed).to_csv(folder / "training.csv", index=False)
         _write(folder / "model.json", described | {"ended": course.ended})
-        _write(folder / "identity.json", _identity(work, work / MODEL))
     (work / CHECKPOINT).unlink(missing_ok=True)  # it is larger than the model, and seeds are many
 
 
 def _describe_inputs(work: Path, preprocessing: Preprocessing) -> None:
-    """Say beside a model how its inputs are made now: its training may have been long before."""
+    """Say beside a model how its inputs are made now, maybe long after its training; record it."""
     write_preprocessing(work / MODEL, preprocessing)
     _write(work / RECORD / "identity.json", _identity(work, work / MODEL))
 

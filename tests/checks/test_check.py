@@ -84,6 +84,25 @@ def grow(photos):
     })  # fmt: skip
 
 
+def grow_borrowed():
+    """Have a recipe that learns pseudopairs trained on a share of its photos, too."""
+    borrow("en", plus="mine")
+    add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
+    add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
+    change("growth", "grown", to={
+        "pairs": "borrowed", "features": "mine_lite0", "word_vectors": "borrowed_latent",
+        "photos": [0.8], "seeds": [1],
+    })  # fmt: skip
+
+
+def translate(source, target):
+    """Add the translations that a file holds, or would hold."""
+    change("translations", f"mine_{target}", to={
+        "engine": "file", "dataset": "mine", "source_language": source, "annotation": "caption",
+        "target_language": target, "model": "t.tsv",
+    })  # fmt: skip
+
+
 def word_files(**files):
     """Have words start from files of vectors, by language."""
     for language, content in files.items():
@@ -651,13 +670,7 @@ def test_a_language_in_text_alone_is_in_every_share_of_the_photos(mine):
 
 
 def test_growth_of_pseudopairs_has_no_captions_to_look_for(mine):
-    borrow("en", plus="mine")
-    add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
-    add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
-    change("growth", "grown", to={
-        "pairs": "borrowed", "features": "mine_lite0", "word_vectors": "borrowed_latent",
-        "photos": [0.8], "seeds": [1],
-    })  # fmt: skip
+    grow_borrowed()
     assert check_study(load_settings()).problems == []
 
 
@@ -697,10 +710,7 @@ def test_text_beside_a_world_does_not_hide_its_photos(world):
 def test_what_a_translation_reads_is_used(mine):
     french(own_study.NAMES[:3])
     Path("t.tsv").write_text("source\ttranslation\nun chien\tein Hund\n")
-    change("translations", "mine_de", to={
-        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
-        "target_language": "de", "model": "t.tsv",
-    })  # fmt: skip
+    translate("fr", "de")
     found = check_study(load_settings())
     assert (found.problems, found.missing, found.warnings) == ([], [], [])
 
@@ -711,10 +721,7 @@ def test_queries_to_translate_are_looked_for_in_the_split_that_is_tested_on(mine
     if there:
         rewrite((f"{own_study.NAMES[0]}\ttrain\tfr", f"{own_study.NAMES[-1]}\ttest\tfr"))
     Path("t.tsv").write_text("source\ttranslation\nun chien\tein Hund\n")
-    change("translations", "mine_de", to={
-        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
-        "target_language": "de", "model": "t.tsv",
-    })  # fmt: skip
+    translate("fr", "de")
     asked = {"recipe": "mine", "features": "mine_lite0", "translation": "mine_de"}
     change("translated_queries", "fr_to_de", to=asked)
     said = (
@@ -726,13 +733,7 @@ def test_queries_to_translate_are_looked_for_in_the_split_that_is_tested_on(mine
 
 
 def test_runs_on_fewer_photos_that_learn_pseudopairs_are_warned_of(mine):
-    borrow("en", plus="mine")
-    add("word_vectors", "borrowed_latent", "mine_latent", source="data/pairs/borrowed.parquet")
-    add("recipes", "grown", "mine", pairs="borrowed", word_vectors="borrowed_latent")
-    change("growth", "grown", to={
-        "pairs": "borrowed", "features": "mine_lite0", "word_vectors": "borrowed_latent",
-        "photos": [0.8], "seeds": [1],
-    })  # fmt: skip
+    grow_borrowed()
     said = (
         "growth.grown: mine chose the captions of borrowed among those of all photos, also of such "
         "as a run is to do without. What photos bring, curves of a recipe without pseudopairs say"
@@ -757,10 +758,7 @@ def test_photos_of_a_data_set_and_its_translation_are_too_few_once(mine):
     rewrite(*((f"{n}\tval", f"{n}\ttrain") for n in own_study.NAMES[30:35]))
     french([])
     Path("t.tsv").write_text("source\ttranslation\nx\ty\n")
-    change("translations", "mine_fr", to={
-        "engine": "file", "dataset": "mine", "source_language": "en", "annotation": "caption",
-        "target_language": "fr", "model": "t.tsv",
-    })  # fmt: skip
+    translate("en", "fr")
     add("pairs", "fr", "mine", dataset="mine_fr", captions={"fr": ["machine"]}, validation="same")
     found = [line for line in check_study(load_settings()).problems if "2 photos or more" in line]
     assert [line.partition(":")[0] for line in found] == ["datasets.mine"]
@@ -1057,10 +1055,7 @@ def test_a_batch_holds_the_photos_that_have_captions_alone(mine):
 
 def test_a_file_of_translations_that_is_not_there_is_said(mine):
     french(own_study.NAMES[:3])
-    change("translations", "mine_de", to={
-        "engine": "file", "dataset": "mine", "source_language": "fr", "annotation": "caption",
-        "target_language": "de", "model": "t.tsv",
-    })  # fmt: skip
+    translate("fr", "de")
     assert check_study(load_settings()).missing == [
         "translations.mine_de.model: t.tsv is not there"
     ]

@@ -117,7 +117,7 @@ def _not_comparable(settings: Settings, where: str, chosen: Pseudopairs) -> Iter
             f"{chosen.compare_with} has {other.seeds}"
         )
     for key in ("images_of", "captions_of") if other else ():
-        (own, found) = (getattr(each, key) for each in (chosen, other))
+        own, found = (getattr(each, key) for each in (chosen, other))
         if (own.pairs, own.language) != (found.pairs, found.language):
             yield (
                 f"{where}.compare_with: expected a set with {key} {own.language} of {own.pairs}, "
