@@ -14,6 +14,9 @@ def run(command, folder):
     scripts = Path(sys.executable).parent
     names = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
     environment = {**os.environ, **dict.fromkeys(names, "test"), "COLUMNS": "120"}
+    # A user's own git may sign what it commits.
+    environment |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "commit.gpgsign"}
+    environment["GIT_CONFIG_VALUE_0"] = "false"
     environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command.replace("uv run ", "")],

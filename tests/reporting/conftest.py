@@ -16,7 +16,9 @@ def chromium(tmp_path_factory):
     def open_page(path, *options):
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                    "--enable-logging=stderr", f"--user-data-dir={profile}",
-                   "--disable-background-networking", *options, path.as_uri()]  # fmt: skip
+                   "--disable-background-networking", "--disable-dev-shm-usage",
+                   # What the page does in its next frame is done before the DOM is printed.
+                   "--virtual-time-budget=10000", *options, path.as_uri()]  # fmt: skip
         done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=300)
         assert done.returncode == 0, done.stderr
         return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]

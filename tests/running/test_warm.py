@@ -138,7 +138,9 @@ def command(process):
 
 
 def alive(process):
-    return Path(f"/proc/{process}").is_dir() and status(process)[0] != "Z"
+    with contextlib.suppress(OSError):  # it ends while it is looked at
+        return status(process)[0] != "Z"
+    return False
 
 
 def status(process):

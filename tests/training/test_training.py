@@ -380,8 +380,11 @@ def test_kill_9_and_resume_end_with_the_same_weights(tmp_path, schedule, capsys)
     keys = KILLED[schedule] | {"schedule": schedule}
     keys |= {"decay_epochs": None} if schedule == "stall" else {}
     code = (
-        "import sys; from pathlib import Path; import torch; torch.set_num_threads(1)\n"
+        "import sys, time; from pathlib import Path; import torch; torch.set_num_threads(1)\n"
+        "from pipeline_lib.training import loop\n"
         "from test_training import train\n"
+        "save = loop.save_checkpoint\n"  # slower, so that it is not done before it is killed
+        "loop.save_checkpoint = lambda *what: (save(*what), time.sleep(0.2))\n"
         f"train(Path(sys.argv[1]), **{keys})\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
