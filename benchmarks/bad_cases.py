@@ -74,13 +74,15 @@ def read_params(content: bytes, folder: Path) -> None:
     raise_problems("params.yaml", check_study(load_settings(folder / "params.yaml")).problems)
 
 
-def _yaml(content: object) -> bytes:
+def yaml_bytes(content: object) -> bytes:
+    """Return a params.yaml of this content."""
     text = io.StringIO()
     YAML().dump(content, text)
     return text.getvalue().encode()
 
 
-def _set(keys: tuple, value: object, rename: bool = False) -> dict:
+def with_key(keys: tuple, value: object, rename: bool = False) -> dict:
+    """Return world's parameters with one key set to a value, or misspelt."""
     content = node = copy.deepcopy(PARAMS)
     for key in keys[:-1]:
         node = node[key]
@@ -125,14 +127,14 @@ def _params_cases() -> Iterator[Case]:
     chosen = [keys for keys in _leaves(PARAMS) if len(keys) > 1]
     for keys in chosen[:: max(1, len(chosen) // 25)]:
         for what, content in (
-            ("null", _set(keys, None)),
-            ("a mapping", _set(keys, {"x": 1})),
-            ("a typo", _set(keys, None, rename=True)),
+            ("null", with_key(keys, None)),
+            ("a mapping", with_key(keys, {"x": 1})),
+            ("a typo", with_key(keys, None, rename=True)),
         ):
             name = f"{'.'.join(map(str, keys))} is {what}"
             # A name of the user's own may be any; a list that is there no more is refused or not.
             may = what == "a typo" and keys[0] in ("pools", "pairs", "evaluations", "worlds")
-            yield Case("params.yaml: values", name, partial(read_params, _yaml(content)), may)
+            yield Case("params.yaml: values", name, partial(read_params, yaml_bytes(content)), may)
     kadar = ("recipes", "kadar_en")
     for key, value in (
         ("seeds", [-1]), ("seeds", [10**20]), ("seeds", [1.5]), ("seeds", []), ("seeds", [1, 1]),
@@ -142,11 +144,15 @@ def _params_cases() -> Iterator[Case]:
         ("languages", []), ("dataset", "none"), ("pairs", "wrld"), ("initial", "kadar_en"),
         ("max_epochs", 0), ("precision", "f16"), ("features", "none"), ("vocabulary", True),
     ):  # fmt: skip
-        content = _set((*kadar, key), value)
-        yield Case("params.yaml: values", f"{key}: {value}", partial(read_params, _yaml(content)))
+        content = with_key((*kadar, key), value)
+        yield Case(
+            "params.yaml: values", f"{key}: {value}", partial(read_params, yaml_bytes(content))
+        )
     for section in ("datasets", "pairs", "recipes", "extractors", "lexicons"):
-        content = _set((section, "none"), next(iter(PARAMS[section].values())))
-        yield Case("params.yaml: values", f"{section}.none", partial(read_params, _yaml(content)))
+        content = with_key((section, "none"), next(iter(PARAMS[section].values())))
+        yield Case(
+            "params.yaml: values", f"{section}.none", partial(read_params, yaml_bytes(content))
+        )
     for keys, value in (
         (("evaluations", "retrieval", "split"), "tset"), (("pools", "en"), "translation"),
         (("pairs", "sketch_en", "plus"), "sketch_en"), (("pools", "de"), "machine"),
@@ -154,7 +160,7 @@ def _params_cases() -> Iterator[Case]:
         (("pairs", "world_six", "captions", "ja"), ["translation"]), (("root",), "nowhere"),
     ):  # fmt: skip
         keys = (keys,) if isinstance(keys, str) else keys
-        run = partial(read_params, _yaml(_set(keys, value)))
+        run = partial(read_params, yaml_bytes(with_key(keys, value)))
         yield Case("params.yaml: values", f"{keys}: {value}", run)
 
 
@@ -182,28 +188,29 @@ def read_complete(rows: list[tuple[str, ...]], folder: Path) -> None:
     read_captions_table(folder, "own")
 
 
-def _row(**changes: str) -> tuple[str, ...]:
+def row_of(**changes: str) -> tuple[str, ...]:
+    """Return a row of a complete table, with some columns changed."""
     return tuple(changes.get(column, value) for column, value in zip(COLUMNS, ROW, strict=True))
 
 
 _ROWS = {
-    **{f"image {v!r}": _row(image=v) for v in (
+    **{f"image {v!r}": row_of(image=v) for v in (
         "", "../a.jpg", "/etc/passwd", "a.png", "a.jpg\0", "images/../../a.jpg", "~", "con", ".",
         "A.JPG", "a.jpg/", "\u202egpj.a", "a" * 5000,
     )},
-    **{f"split {v!r}": _row(split=v) for v in ("",)},
-    **{f"language {v!r}": _row(language=v) for v in (
+    **{f"split {v!r}": row_of(split=v) for v in ("",)},
+    **{f"language {v!r}": row_of(language=v) for v in (
         "", "EN", "english", "e", "e1", "de-AT", "\0",
     )},
-    **{f"annotation {v!r}": _row(annotation=v) for v in ("", "Caption", "captions", "x")},
-    **{f"position {v!r}": _row(position=v) for v in ("", "-1", "01", "1.5", "40000", "x", "٣")},
-    **{f"text {v[:9]!r}": _row(text=v) for v in (
+    **{f"annotation {v!r}": row_of(annotation=v) for v in ("", "Caption", "captions", "x")},
+    **{f"position {v!r}": row_of(position=v) for v in ("", "-1", "01", "1.5", "40000", "x", "٣")},
+    **{f"text {v[:9]!r}": row_of(text=v) for v in (
         "", " ", "\0", "a\0b", "\x1b[2J", "\x7f", '"a ""big"" dog"', "\u00a0", "\u0085",
     )},
-    **{f"translation_of {v!r}": _row(annotation="translation", translation_of=v) for v in (
+    **{f"translation_of {v!r}": row_of(annotation="translation", translation_of=v) for v in (
         "en/translation/0", "de/caption/0", "en", "en/caption", "../x", "en/caption/0/1",
     )},
-    "a caption that translates": _row(translation_of="en/caption/1"),
+    "a caption that translates": row_of(translation_of="en/caption/1"),
 }  # fmt: skip
 
 _TABLES = {
@@ -235,7 +242,7 @@ _GOOD_TABLES = {
 def _table_cases() -> Iterator[Case]:
     for name, row in _ROWS.items():
         yield Case("tables", name, partial(read_complete, [row]))
-    circle = [_row(annotation="translation", position=p, translation_of=f"en/translation/{q}")
+    circle = [row_of(annotation="translation", position=p, translation_of=f"en/translation/{q}")
               for p, q in (("0", "1"), ("1", "0"))]  # fmt: skip
     yield Case("tables", "a circle of translations", partial(read_complete, circle))
     for name, content in _TABLES.items():
@@ -255,7 +262,8 @@ def _table_cases() -> Iterator[Case]:
 # Photos
 
 
-def _photo(form: str, size: tuple[int, int] = (40, 30), mode: str = "RGB") -> bytes:
+def photo_bytes(form: str, size: tuple[int, int] = (40, 30), mode: str = "RGB") -> bytes:
+    """Return a photo of noise, as a file of this form."""
     pixels = np.random.default_rng(0).integers(0, 255, (size[1], size[0], 3), np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).convert(mode).save(buffer, form)
@@ -284,12 +292,12 @@ def _png(width: int, height: int, rows: bytes) -> bytes:
 
 def _photo_cases() -> Iterator[Case]:
     for form in FORMS:
-        whole = _photo(form)
+        whole = photo_bytes(form)
         for share in (0.01, 0.2, 0.5, 0.9):
             cut = whole[: int(share * len(whole))]
             yield Case("photos", f"{form} cut off at {share:.0%}", partial(read_photo, cut),
                        may_pass=form in ("GIF", "WEBP"))  # fmt: skip
-        yield Case("photos", f"{form} of one pixel", partial(read_photo, _photo(form, (1, 1))))
+        yield Case("photos", f"{form} of one pixel", partial(read_photo, photo_bytes(form, (1, 1))))
         yield Case("photos", f"{form} whole", partial(read_photo, whole), may_pass=True)
     for name, content in {
         "nothing": b"", "text": b"no photo", "HTML": b"<html>404</html>",
@@ -298,7 +306,7 @@ def _photo_cases() -> Iterator[Case]:
         "EPS": b"%!PS-Adobe",
         "a huge claim": _png(100_000, 100_000, b""), "a bomb": _png(30_000, 30_000, bytes(10**8)),
         "no pixels": _png(0, 0, b""), "too few pixels": _png(100, 100, bytes(10)),
-        "one row": _photo("PNG", (500, 1)), "32 bits": _photo("TIFF", mode="F"),
+        "one row": photo_bytes("PNG", (500, 1)), "32 bits": photo_bytes("TIFF", mode="F"),
     }.items():  # fmt: skip
         yield Case("photos", name, partial(read_photo, content))
     for mode, form in (
@@ -308,7 +316,7 @@ def _photo_cases() -> Iterator[Case]:
         ("RGBA", "PNG"),
         ("1", "TIFF"),
     ):
-        content = _photo(form, mode=mode)
+        content = photo_bytes(form, mode=mode)
         yield Case("photos", f"{mode} in {form}", partial(read_photo, content), may_pass=True)
     yield Case("photos", "a folder", lambda folder: decode(folder))
     yield Case("photos", "a link to itself", _read_loop)
@@ -416,7 +424,8 @@ UNGUARDED: dict[str, Artefact] = {
 """Artefacts of which a change may pass: no digest of theirs tells it."""
 
 
-def _damaged(artefact: Artefact, damage: Callable[[bytes], bytes], folder: Path) -> None:
+def read_damaged(artefact: Artefact, damage: Callable[[bytes], bytes], folder: Path) -> None:
+    """Write an artefact, damage its file, and read it."""
     write, read = artefact
     write(folder / "x")
     (folder / "x").write_bytes(damage((folder / "x").read_bytes()))
@@ -427,7 +436,8 @@ def _cut(share: float, content: bytes) -> bytes:
     return content[: int(share * len(content))]
 
 
-def _flipped(share: float, content: bytes) -> bytes:
+def flipped(share: float, content: bytes) -> bytes:
+    """Return content with one bit flipped, at a share of its length."""
     place = int(share * (len(content) - 1))
     return content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :]
 
@@ -436,14 +446,14 @@ def _artefact_cases() -> Iterator[Case]:
     for name, artefact in (ARTEFACTS | UNGUARDED).items():
         unguarded = name in UNGUARDED
         for share in (0, 0.1, 0.5, 0.9):
-            run = partial(_damaged, artefact, partial(_cut, share))
+            run = partial(read_damaged, artefact, partial(_cut, share))
             # A checkpoint that is damaged is begun anew, and says so.
             yield Case("artefacts", f"{name}: cut off at {share:.0%}", run, name == "checkpoint")
         for share in (0.02, 0.15, 0.35, 0.5, 0.65, 0.85, 0.97):
-            run = partial(_damaged, artefact, partial(_flipped, share))
+            run = partial(read_damaged, artefact, partial(flipped, share))
             yield Case("artefacts", f"{name}: a changed byte at {share:.0%}", run, unguarded)
         for what, content in (("a pickle", b"\x80\x04K\x01."), ("text", b"x" * 300)):
-            run = partial(_damaged, artefact, lambda _, content=content: content)
+            run = partial(read_damaged, artefact, lambda _, content=content: content)
             yield Case("artefacts", f"{name}: {what}", run, name == "checkpoint")
         read = artefact[1]
         missing = lambda folder, read=read: read(folder / "nothing")  # noqa: E731
@@ -460,7 +470,7 @@ def _artefact_cases() -> Iterator[Case]:
         "a huge size": lambda f: _resize(f, 10**15),
     }.items():  # fmt: skip
         for digests in (True, False):
-            run = partial(_read_model, damage, digests)
+            run = partial(read_model, damage, digests)
             yield Case("artefacts", f"model: {name}, digests: {digests}", run)
 
 
@@ -484,15 +494,17 @@ def small_model() -> JointSpace:
     return JointSpace(architecture_form(values).model_validate(values), vocabulary, 3)
 
 
-def _save_model(folder: Path) -> None:
+def save_model(folder: Path) -> None:
+    """Save a small model into a folder, as training does."""
     extractor = {**PARAMS["extractors"]["world_lite0"], "batch_size": 2}
     tokenizers = {"en": PARAMS["tokenizers"]["en"]}
     made = {"tokenizers": tokenizers, "extractor": extractor}
     small_model().save(folder, Preprocessing.model_validate(made), {})
 
 
-def _read_model(damage: Callable[[Path], object], digests: bool, folder: Path) -> None:
-    _save_model(folder / "m")
+def read_model(damage: Callable[[Path], object], digests: bool, folder: Path) -> None:
+    """Save a small model, with or without its digests, damage its folder, and load it."""
+    save_model(folder / "m")
     if not digests:
         (folder / "m/SHA256SUMS").unlink()
     damage(folder / "m")
@@ -529,7 +541,7 @@ def _write_store(path: Path) -> None:
 
 def _write_folder(path: Path) -> None:
     with publish(path) as folder:
-        _save_model(folder)
+        save_model(folder)
         (folder / "more").write_bytes(bytes(10**6))
 
 
@@ -577,7 +589,7 @@ def _write_new_study(path: Path) -> None:
 
 def _small_embedder(path: Path) -> Embedder:
     folder = path.parent.parent / "model"
-    _save_model(folder)
+    save_model(folder)
     return Embedder.load(folder)
 
 
@@ -697,7 +709,7 @@ def _hypothesis_cases() -> Iterator[Case]:
     leaves = [keys for keys in _leaves(PARAMS) if len(keys) > 1]
 
     def params(drawn: tuple, folder: Path) -> None:
-        read_params(json.dumps(_set(*drawn)).encode(), folder)
+        read_params(json.dumps(with_key(*drawn)).encode(), folder)
 
     cells = (
         st.sampled_from(["a.jpg", "en", "de", "train", "caption", "0", "en/caption/0", ""]) | text
@@ -772,7 +784,7 @@ Fuzzed = tuple[list[bytes], Callable[[bytes, Path], object]]
 
 def _readers() -> dict[str, list[Fuzzed]]:
     """Return what is fuzzed, by the form of its files."""
-    table = ["\t".join(row) for row in (COLUMNS, ROW, _row(position="1"))]
+    table = ["\t".join(row) for row in (COLUMNS, ROW, row_of(position="1"))]
     artefacts = {
         name: (_bytes_of(artefact), partial(_read_bytes, artefact))
         for name, artefact in (ARTEFACTS | UNGUARDED).items()
@@ -793,15 +805,15 @@ def _readers() -> dict[str, list[Fuzzed]]:
     }
     of_form["Parquet"] += [embedded["parquet"], (_index_file(), _read_index)]
     return {
-        "images": [([_photo(form)], read_photo) for form in FORMS],
+        "images": [([photo_bytes(form)], read_photo) for form in FORMS],
         **of_form,
-        "YAML": [([_yaml(PARAMS)], read_params)],
+        "YAML": [([yaml_bytes(PARAMS)], read_params)],
         "TSV": [embedded["tsv"]]
-        + [(["\n".join([*table, ""]).encode()], read) for read in (read_own, _read_raw)],
+        + [(["\n".join([*table, ""]).encode()], read) for read in (read_own, read_raw)],
     }
 
 
-def _read_raw(content: bytes, folder: Path) -> None:
+def read_raw(content: bytes, folder: Path) -> None:
     """Read a complete table of these bytes, as the stage ``captions`` does."""
     (folder / "images").mkdir(exist_ok=True)
     Image.new("RGB", (8, 8)).save(folder / "images/a.jpg")

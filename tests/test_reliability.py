@@ -75,20 +75,20 @@ def params(*contents):
 def value(keys, *values):
     """Return what loads world with each of these values of a key."""
     path = keys.split(".")
-    return params(*(bad_cases._yaml(bad_cases._set(path, each)) for each in values))
+    return params(*(bad_cases.yaml_bytes(bad_cases.with_key(path, each)) for each in values))
 
 
 def table(**changes):
     """Return what reads a table of one row."""
-    return partial(bad_cases.read_complete, [bad_cases._row(**changes)])
+    return partial(bad_cases.read_complete, [bad_cases.row_of(**changes)])
 
 
 def artefact(damage, name="HDF5"):
-    return partial(bad_cases._damaged, bad_cases.ARTEFACTS[name], damage)
+    return partial(bad_cases.read_damaged, bad_cases.ARTEFACTS[name], damage)
 
 
 def model(damage, digests=True):
-    return partial(bad_cases._read_model, damage, digests)
+    return partial(bad_cases.read_model, damage, digests)
 
 
 def seed_that_is_missing(folder):
@@ -131,7 +131,7 @@ def doubtful(history, **changes):
 
 
 KADAR = "recipes.kadar_en"
-LARGE = bad_cases._set(("recipes", "kadar_en", "hidden_dim"), 100_000)
+LARGE = bad_cases.with_key(("recipes", "kadar_en", "hidden_dim"), 100_000)
 LARGE["recipes"]["kadar_en"]["embed_dim"] = 100_000
 INPUTS = {
     "no `params.yaml`": lambda _: load_settings(Path("nowhere/params.yaml")),
@@ -147,7 +147,7 @@ INPUTS = {
     "margin `.inf`; learning rate 1e400": [
         *value(f"{KADAR}.margin", float("inf")), *value(f"{KADAR}.learning_rate", 1e400),
     ],
-    "`hidden_dim` and `embed_dim: 100000`": params(bad_cases._yaml(LARGE)),
+    "`hidden_dim` and `embed_dim: 100000`": params(bad_cases.yaml_bytes(LARGE)),
     "a batch of one": value(f"{KADAR}.batch_size", 1),
     "a batch larger than the data": study(
         partial(change, "recipes", "mine", "batch_size", to=128)
@@ -177,11 +177,11 @@ INPUTS = {
         lambda: shutil.copy(photo(0), photo(39))
     ),
     "an image path out of the folder": table(image="../a.jpg"),
-    "a column twice": partial(bad_cases._read_raw, "\t".join(
+    "a column twice": partial(bad_cases.read_raw, "\t".join(
         [*bad_cases.COLUMNS, "text"]
     ).encode()),
     "a circle in `translation_of`": partial(bad_cases.read_complete, [
-        bad_cases._row(annotation="translation", position=p, translation_of=f"en/translation/{q}")
+        bad_cases.row_of(annotation="translation", position=p, translation_of=f"en/translation/{q}")
         for p, q in (("0", "1"), ("1", "0"))
     ]),
     "`translation` without it": table(annotation="translation"),
@@ -190,12 +190,12 @@ INPUTS = {
     "captions of punctuation": table(text="?!"),
     "quoted fields between tabs": table(text='"a ""big"" dog"'),
     "a caption in quotes": table(text='"a dog"'),
-    "a photo of 1 × 1": partial(bad_cases.read_photo, bad_cases._photo("PNG", (1, 1))),
+    "a photo of 1 × 1": partial(bad_cases.read_photo, bad_cases.photo_bytes("PNG", (1, 1))),
     "an artefact cut off, or something else": artefact(lambda _: 300 * b"x"),
     "one that is empty; missing": [
         artefact(lambda _: b""), lambda folder: bad_cases.read_features(folder / "nothing"),
     ],
-    "a changed byte of one": artefact(partial(bad_cases._flipped, 0.9)),
+    "a changed byte of one": artefact(partial(bad_cases.flipped, 0.9)),
     "a model with broken JSON, a pickle, other weights, a file less": [
         model(lambda f: (f / "architecture.json").write_text("{")),
         model(lambda f: torch.save({}, f / "weights.safetensors")),
@@ -236,7 +236,7 @@ def _as_a_user(*given):
 
 
 def _saved(folder):
-    bad_cases._save_model(folder / "model")
+    bad_cases.save_model(folder / "model")
     return folder / "model"
 
 
