@@ -20,9 +20,10 @@ PROJECT, PAGE = ROOT / "pyproject.toml", ROOT / "docs/licences.md"
 
 HEADER = """# Licences of dependencies
 
-This page lists every package that Polyview names, and the packages that these depend on.
-`uv run python .ci/dependencies.py` writes it. `uv sync` installs what main and dev need; the other
-groups are optional. Polyview is under the Apache License 2.0, and distributes none of the packages.
+This page lists the dependencies that `pyproject.toml` names, those of optional groups included, and
+the packages that these depend on. `uv run python .ci/dependencies.py` writes it. `uv sync` installs
+what main and dev need; the other groups are optional. Polyview is under the Apache License 2.0, and
+distributes none of the packages.
 
 | package | version | needed by | licence |
 |---|---|---|---|
