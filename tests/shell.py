@@ -15,8 +15,9 @@ def run(command, folder):
     names = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
     environment = {**os.environ, **dict.fromkeys(names, "test"), "COLUMNS": "120"}
     # A user's own git may sign what it commits.
-    environment |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "commit.gpgsign"}
-    environment["GIT_CONFIG_VALUE_0"] = "false"
+    count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    unsigned = {f"GIT_CONFIG_KEY_{count}": "commit.gpgsign", f"GIT_CONFIG_VALUE_{count}": "false"}
+    environment |= unsigned | {"GIT_CONFIG_COUNT": str(count + 1)}
     environment["PATH"] = f"{scripts}{os.pathsep}{environment['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command.replace("uv run ", "")],

@@ -91,6 +91,7 @@ def test_a_rate_is_items_per_second(monkeypatch):
     found = rates(CPU, work, 0.2)
     assert len(found) <= ROUNDS
     assert all(200 < rate < 1500 for rate in found)
+    assert found == pytest.approx([3 / 0.0021] * len(found))
     assert len(calls) > 2 * ROUNDS
 
 

@@ -24,7 +24,7 @@ class LanguageDetector:
 
     Queries are short: "Hand" is English, German and Dutch. Of the model's languages the one is
     taken whose probability, times that of its unknown words, is highest. Languages that the
-    identifier does not have, as all codes of three letters, share what it gives to no other.
+    identifier does not have, as most codes of three letters, share what it gives to no other.
     """
 
     def __init__(self, embedder: Embedder) -> None:
