@@ -69,7 +69,7 @@ def rates(studies, rows, photos, mixed, own, uneven=False, seed=0):
     return np.mean((low <= truth) & (truth <= high)), np.mean([t.p <= 0.05 for t in tests])
 
 
-# Seeds of the real rows deviate by 2.4 to 3.5 (pooled), nearly all of it mixed. They deviated by
+# Seeds of the real rows deviate by 2.4 to 3.4 (pooled), nearly all of it mixed. They deviated by
 # 2.9 when half of it was.
 @pytest.mark.parametrize(
     ("mixed", "own", "uneven"),
