@@ -90,8 +90,13 @@ def ahead(tmp_path, monkeypatch):
         dvc.kill()
         if made.watched:
             # Sooner than a training's own patience (until): it ends with DVC.
-            assert select.select(made.watched, [], [], 200)[0]
+            assert tells(made, 200)
             made.make_way(request(made._at_work))
+
+
+def tells(ahead, seconds=600):
+    """Return whether something of what it watches can be read within some seconds."""
+    return bool(select.select(ahead.watched, [], [], seconds)[0])
 
 
 @contextmanager
@@ -136,11 +141,11 @@ def test_the_last_training_that_is_ready_begins_first_and_the_next_follows(ahead
     assert (asked["environment"], asked["folder"]) == ({"HOME": "/root"}, str(tmp_path))
     assert asked["nice"] == 19
     (tmp_path / "end b").touch()
-    assert select.select(ahead.watched, [], [], 600)[0]
+    assert tells(ahead)
     ahead.next()
     begun(tmp_path / "a")
     (tmp_path / "end a").touch()
-    select.select(ahead.watched, [], [], 600)
+    tells(ahead)
     ahead.next()
     assert not ahead.watched, "each begins once"
     assert ahead.process == 0, "a stage may get its number"
@@ -169,7 +174,7 @@ def test_a_training_gives_way_to_its_own_stage_and_to_no_other(ahead, tmp_path):
 @TWO_CORES
 def test_what_dvc_would_skip_is_left_alone(ahead, tmp_path):
     ahead.go_on(request("pairs@a", "train@a", "train@skipped"))
-    assert select.select(ahead.watched, [], [], 600)[0]
+    assert tells(ahead)
     ahead.next()
     begun(tmp_path / "a")
     assert not (tmp_path / "skipped").exists()
@@ -181,7 +186,7 @@ def test_dvc_is_asked_once_for_each_stage(ahead, tmp_path):
     for name in "ba":
         begun(tmp_path / name)
         (tmp_path / f"end {name}").touch()
-        assert select.select(ahead.watched, [], [], 600)[0]
+        assert tells(ahead)
         ahead.next()
     assert not ahead.watched
     ahead.go_on(request("pairs@b", "train@skipped", "train@a", "train@b", "train@c"))
@@ -206,7 +211,7 @@ def test_dvc_is_not_asked_for_what_is_not_exact(tmp_path, monkeypatch, other, as
     with run_of_dvc() as (_, alive):
         ahead = Ahead(print, due, [alive])
         ahead.go_on(request("pairs@a", "train@a", "train@b"))
-        assert select.select(ahead.watched, [], [], 600)[0]
+        assert tells(ahead)
         assert [path.name for path in tmp_path.glob("asked*")] == [f"asked for {s}" for s in asked]
 
 
@@ -217,9 +222,9 @@ def test_a_training_ends_with_dvc(tmp_path, monkeypatch):
     with run_of_dvc() as (dvc, alive):
         ahead = Ahead(lambda _: time.sleep(6000), list, [alive])
         ahead.go_on(request("pairs@a", "train@a"))
-        assert not select.select(ahead.watched, [], [], 0.2)[0]
+        assert not tells(ahead, 0.2)
         dvc.kill()
-        assert select.select(ahead.watched, [], [], 600)[0]
+        assert tells(ahead)
 
 
 def test_on_one_core_nothing_works_ahead(ahead):
