@@ -305,6 +305,79 @@ def test_what_is_refined_after_all_languages_is_the_query_of_the_box(opened):
     playwright.expect(opened.get_by_role("button", name="Remove + a red photo")).to_have_count(0)
 
 
+def test_a_page_that_is_loaded_again_shows_what_was_asked_and_back_what_was_before(opened):
+    type_query(opened, "a red photo")
+    opened.get_by_label("Search your photos").fill("a blue photo")
+    opened.get_by_label("Language of the words").select_option("en")
+    opened.get_by_text("“a blue photo” read as en").wait_for()
+    expect_first(opened, "blue.png")
+    opened.locator("[data-photo]").last.click()
+    opened.get_by_role("button", name="Not like this").click()
+    parts = opened.locator("#terms button")
+    playwright.expect(parts).to_have_count(2)
+    names = parts.all_inner_texts()
+    opened.reload()
+    playwright.expect(parts).to_have_text(names)
+    expect_first(opened, "blue.png")
+    playwright.expect(opened.get_by_label("Language of the words")).to_have_value("en")
+    assert opened.title() == f"+ a blue photo · {names[1].removesuffix(' ×')} · Polyview"
+    opened.go_back()
+    playwright.expect(parts).to_have_text(["+ a blue photo ×"])
+    opened.go_back()
+    playwright.expect(parts).to_have_text(["+ a red photo ×"])
+    playwright.expect(opened.get_by_label("Search your photos")).to_have_value("a red photo")
+    playwright.expect(opened.get_by_label("Language of the words")).to_have_value("")
+    expect_first(opened, "red.png")
+    opened.go_forward()
+    expect_first(opened, "blue.png")
+
+
+def test_languages_side_by_side_are_there_again_and_nothing_but_the_page_before_them(opened):
+    opened.get_by_label("Search your photos").fill("a blue photo")
+    opened.get_by_role("button", name="All languages").click()
+    heading = opened.get_by_role("heading", name="de: ein blau foto")
+    heading.wait_for()
+    opened.reload()
+    heading.wait_for()
+    opened.go_back()
+    playwright.expect(heading).to_have_count(0)
+    assert opened.locator("#terms button").count() == 0
+
+
+def test_photos_of_another_query_do_not_stay_beside_languages_that_are_refused(browser, port):
+    page = new_page(browser)  # which notes the refusal as an error
+    page.goto(f"http://127.0.0.1:{port}/")
+    type_query(page, "a red photo")
+    page.get_by_label("Search your photos").fill("1234")
+    page.get_by_role("button", name="All languages").click()
+    page.get_by_role("button", name="Remove + 1234").wait_for()
+    playwright.expect(page.locator("[data-photo]")).to_have_count(0)
+    assert page.locator("#said.bad").count() == 1
+    page.close()
+
+
+@pytest.mark.parametrize(
+    "address", ["#%", "#{}", '#{"terms":[{}]}', '#{"terms":[{"text":"a","sign":9}]}']
+)
+def test_an_address_that_the_page_did_not_write_is_the_page(browser, port, address):
+    page = new_page(browser)
+    page.goto(f"http://127.0.0.1:{port}/{address}")
+    page.get_by_text("photos of").wait_for()
+    assert page.locator("#terms button").count() == 0
+    page.close()
+
+
+def test_a_bookmark_in_a_language_that_the_model_lacks_says_so(browser, port):
+    page = new_page(browser)  # which notes the refusal as an error
+    page.goto(
+        f'http://127.0.0.1:{port}/#{{"terms":[{{"text":"un chat","language":"fr","sign":1}}]}}'
+    )
+    page.locator("#said.bad").wait_for()
+    assert "fr" in page.locator("#said").inner_text()
+    assert page.get_by_label("Language of the words").input_value() == ""
+    page.close()
+
+
 def test_languages_of_a_model_whose_captions_are_not_here(browser, colours, tmp_path):
     embedder = Embedder.load(colours / "model")
     file = tmp_path / "index.parquet"
