@@ -115,8 +115,12 @@ def check_features(features: Features) -> Iterator[str]:
     yield from duplicate_rows(pd.DataFrame({"image_id": ids}), ["image_id"])
     rows = pd.DataFrame({"image_id": ids})
     finite, filled = np.empty(len(ids), bool), np.empty(len(ids), bool)
+    first, alike = vectors[:1], True
     for block in _blocks(len(ids)):
         some = vectors[block]
         finite[block], filled[block] = np.isfinite(some).all(axis=1), some.any(axis=1)
+        alike = alike and np.array_equal(some, np.broadcast_to(first, some.shape))
     yield from faulty(rows[~finite], "image_id", "have NaN or infinity")
     yield from faulty(rows[~filled], "image_id", "are all zero")
+    if alike and len(ids) > 1 and filled.all():
+        yield f"expected vectors that tell images apart, found {len(ids):,} equal rows"

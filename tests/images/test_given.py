@@ -89,6 +89,13 @@ def test_the_stage_names_the_users_file(images, monkeypatch):
     assert not given_problems_of(images)  # its form is right
 
 
+def test_rows_that_tell_no_photo_from_another_are_said_to(images):
+    give(FILE, np.ones((len(images), 3)), [*images["path"]])
+    [alike] = number_problems(FILE, images)
+    assert f"expected vectors that tell images apart, found {len(images)} equal rows" in alike
+    assert not [*number_problems(FILE, images[:1])]
+
+
 def given_problems_of(images):
     return [*given_problems(FILE, images)]
 
