@@ -15,6 +15,9 @@ RECALL_SUM, MEAN_RANK = "recall_sum", "mean_rank"
 HIGHER_IS_BETTER = {RECALL_SUM: True, MEAN_RANK: False}
 """The scores on the validation split by which weights are selected."""
 
+LOSS = "loss_"
+"""Begins the columns of training.csv that hold a task's loss, or one of its terms."""
+
 
 def write_report(report: Mapping[str, object], path: Path) -> None:
     """Publish a report."""

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from pipeline_lib.contract.reports import LOSS
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.models.losses import Terms
 from pipeline_lib.settings.objectives import Alternating
@@ -67,7 +68,7 @@ def caption_caption_is_on(recipe: Alternating, history: History) -> bool:
     bound = recipe.caption_caption_below_loss
     if bound == "none":
         return True
-    return any(row[f"loss_{IMAGE_CAPTION}"] < bound for row in history)
+    return any(row[f"{LOSS}{IMAGE_CAPTION}"] < bound for row in history)
 
 
 def _image_caption_task(

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
-from pipeline_lib.contract.reports import RECALL_SUM, best_validation
+from pipeline_lib.contract.reports import LOSS, RECALL_SUM, best_validation
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 from pipeline_lib.training.alternating import CAPTION_CAPTION
@@ -51,7 +51,7 @@ def _chance(history: History, recipe: Recipe, validation: Examples) -> Iterator[
 
 def _collapse(history: History, recipe: Recipe, training: Examples) -> Iterator[str]:
     margin, violations = getattr(recipe, "margin", None), getattr(recipe, "violations", None)
-    column = f"loss_{IMAGE_CAPTION}"
+    column = f"{LOSS}{IMAGE_CAPTION}"
     losses = [row[column] for row in history if np.isfinite(row.get(column, np.nan))]
     if margin is None or recipe.objective != "alternating" or not losses:
         return
@@ -81,7 +81,7 @@ def _wrong_of(captions: int, images: int, batch_size: int) -> float:
 
 def _absent(history: History, recipe: Recipe) -> Iterator[str]:
     share = getattr(recipe, "caption_caption_probability", 0)
-    column = f"loss_{CAPTION_CAPTION}"
+    column = f"{LOSS}{CAPTION_CAPTION}"
     if share and not any(np.isfinite(row.get(column, np.nan)) for row in history):
         bound = recipe.caption_caption_below_loss
         lacking = "no image has captions in two languages"

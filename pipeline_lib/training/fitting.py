@@ -9,7 +9,7 @@ from torch import Tensor
 
 from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.compute.device import cores_for
-from pipeline_lib.contract.reports import HIGHER_IS_BETTER
+from pipeline_lib.contract.reports import HIGHER_IS_BETTER, LOSS
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.training.examples import Examples
@@ -92,9 +92,9 @@ class _Fitting:
         taken[number] += 1
         terms = task.terms(self.network.space, rows)
         loss = total(terms)
-        shown = {f"loss_{task.kind}": loss}
+        shown = {f"{LOSS}{task.kind}": loss}
         if len(terms) > 1:
-            shown |= {f"loss_{task.kind}_{name}": term for name, term in terms.items()}
+            shown |= {f"{LOSS}{task.kind}_{name}": term for name, term in terms.items()}
         items = len(rows) if task.per_item else 1
         return loss, {column: value.detach() / items for column, value in shown.items()}
 

@@ -7,7 +7,7 @@ from itertools import cycle
 import pandas as pd
 from markupsafe import Markup
 
-from pipeline_lib.contract.reports import RECALL_SUM, best_validation
+from pipeline_lib.contract.reports import LOSS, RECALL_SUM, best_validation
 from pipeline_lib.reporting.curves import RECALLS, mean_recall_sum
 from pipeline_lib.reporting.page.svg import (
     Curve,
@@ -111,12 +111,12 @@ def training_charts(results: Results) -> Iterator[Figure]:
 
 
 def _losses(name: str, history: pd.DataFrame) -> list[Markup]:
-    columns = history.filter(regex="^loss_").dropna(axis=1, how="all").columns
+    columns = history.filter(regex=f"^{LOSS}").dropna(axis=1, how="all").columns
     if not len(columns):
         return []
     kinds = dict(zip(columns, cycle(_LOSS_KINDS), strict=False))
     names = [
-        column.removeprefix("loss_").replace("_", "–") + f" ({kind.split()[-1]})" * (len(kinds) > 1)
+        column.removeprefix(LOSS).replace("_", "–") + f" ({kind.split()[-1]})" * (len(kinds) > 1)
         for column, kind in kinds.items()
     ]
     curves = [
