@@ -38,6 +38,8 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
         raise ContractError("--language: expected with a table of sentences, found with photos")
     if output.suffix != ".parquet":
         raise ContractError(f"{output}: expected a name that ends in .parquet, which is written")
+    if not (source.is_file() or source.is_dir()):
+        raise ContractError(f"{source}: expected a file or a folder, found a pipe. Save it first")
     embedder = Embedder.load(model)
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)

@@ -30,9 +30,9 @@ def export(model: Path, output: Path, form: str) -> None:
     if os.path.lexists(output):  # also a link to what is not there now
         raise ContractError(f"{output}: is there already. Take another name, or remove it")
     from pipeline_lib.export.card import write_card
-    from pipeline_lib.models.embedder import Embedder  # seconds, which --help does without
+    from pipeline_lib.models.embedder import Embedder, model_digest  # seconds, not for --help
 
-    Embedder.load(model)  # says what is no model
+    digest = Embedder.load(model).digest  # or says what is no model
     try:
         if form == "onnx":
             import onnxruntime  # noqa: F401
@@ -45,6 +45,8 @@ def export(model: Path, output: Path, form: str) -> None:
         raise ContractError(f"export needs {error.name}: run uv sync --group export") from error
     with publish(output) as folder:
         folder.mkdir()
+        write_card(model, form, folder, output.name)  # first: it takes no time to fail
         write(model, folder)
-        write_card(model, form, folder, output.name)
+        if model_digest(model) != digest:
+            raise ContractError(f"{model}: was replaced while it was exported. Export it again")
     click.echo(f"{output}: written for {form}")

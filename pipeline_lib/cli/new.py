@@ -11,7 +11,7 @@ from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.layouts import DOORS, Door, Found, Source
 from pipeline_lib.cli.study_params import study_params
-from pipeline_lib.contract.problems import said_before, warn
+from pipeline_lib.contract.problems import ContractError, said_before, warn
 from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.running.publishing import flush, own_folder
@@ -79,13 +79,26 @@ def new(
         found = "neither" if images is None else "both"
         raise SettingsError(f"expected --images or --features, found {found}")
     given = features is not None
-    source = Source(name, captions.resolve(), (features or images).resolve(), given, languages)
+    source = Source(name, _absolute(captions), (features or images).resolve(), given, languages)
     _check_place(Path.cwd(), name)
     _check_name(name, door)
     load_settings(Path.cwd() / PARAMS)  # whose evaluations and tokenizers the study takes
     found = _make(Path.cwd(), source, DOORS[door])
     click.echo(f"{found.summary}\n\nmade studies/{name}. Next:\n")
     click.echo(f"  cd studies/{name}\n  uv run dvc repro\n\nthen open data/report/index.html")
+
+
+def _absolute(captions: Path) -> Path:
+    """Return where captions are; a link to a table keeps its name, which says its form.
+
+    Raises:
+        ContractError: If it is a pipe, which can be read once.
+    """
+    if captions.is_dir():
+        return captions.resolve()
+    if not captions.is_file():
+        raise ContractError(f"{captions}: expected a file or a folder, found a pipe. Save it first")
+    return captions.parent.resolve() / captions.name
 
 
 def _make(root: Path, source: Source, door: Door) -> Found:

@@ -46,7 +46,10 @@ def read_lines(path: Path, problems: list[str]) -> list[str]:
     try:
         return [line.decode() for line in lines]
     except UnicodeDecodeError:
-        note_lines(problems, path, _undecodable(lines))
+        wrong = undecodable(lines)
+        note_lines(
+            problems, path, ((n, f"{said}. Convert the file to UTF-8.") for n, said in wrong)
+        )
         return [line.decode(errors="replace") for line in lines]
 
 
@@ -242,10 +245,11 @@ def _zipped(path: Path) -> Path:
     return path.parent / f"{path.name}.gz"  # a folder such as . has no other name
 
 
-def _undecodable(lines: list[bytes]) -> Iterable[tuple[int, str]]:
+def undecodable(lines: Iterable[bytes]) -> Iterator[tuple[int, str]]:
+    """Yield the numbers of lines that are no UTF-8, and what is wrong with each."""
     for number, line in enumerate(lines, 1):
         try:
             line.decode()
         except UnicodeDecodeError as error:
-            found = f"byte {line[error.start]:#04x} in column {error.start + 1}"
-            yield number, f"expected UTF-8, found {found}. Convert the file to UTF-8."
+            place = f"in column {error.start + 1}"
+            yield number, f"expected UTF-8, found byte {line[error.start]:#04x} {place}"

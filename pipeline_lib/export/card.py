@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ruamel.yaml import YAML
+from ruamel.yaml import YAML, YAMLError
 
+from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.contract.reports import read_report
 from pipeline_lib.export.licences import BACKBONE_LICENCES, DATA_LICENCES, READER_LICENCES
 from pipeline_lib.export.sources import readers_of, sources_of
@@ -213,9 +214,15 @@ def _is_the_one_evaluated(model: Path) -> bool:
     not belong together. Without such a record nothing is known against them.
     """
     lock, recipe = study_folder(model) / "dvc.lock", recipe_of(model)
-    stages = YAML(typ="safe").load(lock)["stages"] if lock.is_file() else {}
-    read = stages.get(f"evaluate@{recipe}", {}).get("deps", [])
-    recorded = [each["md5"] for each in read if each["path"] == f"data/models/{recipe}"]
+    try:
+        stages = YAML(typ="safe").load(lock)["stages"] if lock.is_file() else {}
+        read = stages.get(f"evaluate@{recipe}", {}).get("deps", [])
+        recorded = [each["md5"] for each in read if each["path"] == f"data/models/{recipe}"]
+    except (YAMLError, TypeError, KeyError, AttributeError) as error:
+        raise ContractError(
+            f"{lock}: expected DVC's record of the model's evaluation, found a file that is cut "
+            "off, or has a merge's conflicts. Mend it: git checkout dvc.lock has the committed one"
+        ) from error
     return not recorded or recorded == [dvc_md5(model.resolve().parent)]
 
 

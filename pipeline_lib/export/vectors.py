@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from pipeline_lib.contract.problems import NAMED, ContractError, raise_problems
+from pipeline_lib.corpora.files import undecodable
 from pipeline_lib.corpora.own_table import comma_rows, other_form
 from pipeline_lib.images.decoding import ImageError
 from pipeline_lib.images.given import open_given
@@ -199,19 +200,20 @@ def parts(table: Path) -> Iterator[pa.Table]:
     Raises:
         ContractError: If it is no table, or damaged.
     """
-    read = _of_parquet if table.suffix.lower() == ".parquet" else _of_text
+    is_text = table.suffix.lower() != ".parquet"
     try:
-        for batch in read(table):
+        for batch in _of_text(table) if is_text else _of_parquet(table):
             part = pa.Table.from_batches([batch])
             part.validate(full=True)
             yield part.rename_columns(part.column_names)  # raises where one is no UTF-8
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if getattr(error, "errno", None):  # of the operating system; a damaged page has none
             raise
-        hint = ". Save the table as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
-        raise ContractError(
-            f"{table}: expected a table with a header, found {error}{hint}"
-        ) from error
+        if is_text and isinstance(error, UnicodeDecodeError):  # it counts from what was read last
+            with open(table, "rb") as file:
+                line, problem = next(undecodable(file))
+            raise ContractError(f"{table}:{line}: {problem}. Save the table as UTF-8") from error
+        raise ContractError(f"{table}: expected a table with a header, found {error}") from error
 
 
 def _of_parquet(table: Path) -> Iterator[pa.RecordBatch]:

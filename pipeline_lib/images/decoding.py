@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import ExifTags, Image, UnidentifiedImageError
+from PIL import ExifTags, Image, PngImagePlugin, UnidentifiedImageError
 
 from pipeline_lib.contract.problems import ContractError
 
@@ -21,6 +21,9 @@ FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 MAX_PIXELS = 89_478_485
 """Largest image in pixels, decoded or resized: 256 MiB as RGB, and where Pillow itself warns."""
+
+# Of a PNG it limits colour profiles, too, and those of scanners are larger.
+PngImagePlugin.MAX_TEXT_CHUNK = 16 * 2**20
 
 # It is refused in our own words.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)

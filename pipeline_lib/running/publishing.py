@@ -40,6 +40,9 @@ _LOCK, _KEPT_LOCK = Path("dvc.lock"), _HOME / "dvc.lock"
 _END_OF_LOCK = "schema: '2.0'\n"
 _PUBLISHED = "published.json"
 
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What flock says on a file system that has none."""
+
 
 @contextmanager
 def publish(path: Path) -> Iterator[Path]:
@@ -254,10 +257,20 @@ def _locked(folder: Path, how: int) -> Iterator[None]:
     """Lock a folder until the end of the block, or of the process that is killed in it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, how)
+        _lock(descriptor, how, folder)
         yield
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int, how: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, how)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            said = "the file system has no locks (flock), which two runs at once need"
+            raise OSError(error.errno, said, str(folder)) from error
+        raise
 
 
 def _move(source: Path, target: Path, aside: Path) -> None:

@@ -3,9 +3,10 @@
 import fcntl
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path, PurePath
 from typing import TextIO
 
@@ -15,7 +16,7 @@ from tqdm import tqdm
 from pipeline_lib.contract.problems import ContractError, raise_problems
 from pipeline_lib.images.decoding import ImageError, is_of_machine
 from pipeline_lib.models.embedder import Embedder
-from pipeline_lib.running.publishing import file_sha256
+from pipeline_lib.running.publishing import NO_LOCKS, file_sha256
 from pipeline_lib.search.index_file import Row, Rows, index_schema, read_rows, write_rows
 from pipeline_lib.search.names import cache_name, listed
 from pipeline_lib.search.photos import NO_PHOTO, photo_paths
@@ -25,6 +26,9 @@ _AT_ONCE = 1024
 
 _KEPT_EVERY = 60
 """Seconds, at least, between two writes of the index while photos are embedded."""
+
+_LAST_TIME = 2**63 - 1
+"""Nanoseconds: the year 2262, behind which a broken clock may date a file."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +118,8 @@ def update_index(embedder: Embedder, photos: Path, file: Path) -> PhotoIndex:
 
         try:
             _add(rows, _embedded(embedder, photos, changed, found, of_content), write)
-            for path in known.keys() - found.keys():
-                if not any(PurePath(path).is_relative_to(folder) for folder in unlisted):
-                    del rows[path]  # only now: until all are embedded, one may be known by content
+            for path in _gone(photos, rows, found, unlisted):
+                del rows[path]  # only now: until all are embedded, one may be known by content
         finally:
             if _written(_kept(rows, known)) != _written(known):
                 write()
@@ -144,15 +147,39 @@ def _look(folder: Path) -> tuple[dict[str, tuple[int, int]], list[Path]]:
     return found, unlisted
 
 
+def _gone(folder: Path, rows: Rows, found: Container[str], unlisted: Sequence[Path]) -> list[str]:
+    """Return the paths of photos that are no longer there, but for those that may come back.
+
+    These lie in what is not listed, or below a folder that is empty now: a drive may be mounted
+    there. Photos that were moved from there have the same content elsewhere.
+    """
+    elsewhere = {row.sha256 for path, row in rows.items() if path in found}
+
+    @cache
+    def is_empty(parent: PurePath) -> bool:
+        if not os.path.isdir(folder / parent):
+            return is_empty(parent.parent)
+        with os.scandir(folder / parent) as entries:
+            return next(entries, None) is None
+
+    return [
+        path
+        for path, row in rows.items()
+        if path not in found
+        and not any(PurePath(path).is_relative_to(each) for each in unlisted)
+        and (row.sha256 in elsewhere or not is_empty(PurePath(path).parent))
+    ]
+
+
 def _stat(path: Path) -> tuple[int, int] | None:
     """Return size and time of a photo, none if it is gone since it was listed."""
     try:
         stat = path.stat()
     except FileNotFoundError:
         return None
-    except PermissionError:
+    except OSError:  # reading it will say why
         return 0, 0
-    return stat.st_size, stat.st_mtime_ns
+    return stat.st_size, min(stat.st_mtime_ns, _LAST_TIME)
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
@@ -280,13 +307,23 @@ def _index(folder: Path, rows: Rows, dim: int) -> PhotoIndex:
 def _only_one(file: Path) -> Iterator[None]:
     """Wait until no other process updates this index."""
     with _lock_of(file) as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        _lock(lock, fcntl.LOCK_EX, file)
         yield
 
 
 def check_place(file: Path) -> None:
     """Raise ContractError where an index cannot be kept, before hours of work for it."""
-    _lock_of(file).close()
+    with _lock_of(file) as lock, suppress(BlockingIOError):  # another process has it
+        _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, file)
+
+
+def _lock(lock: TextIO, how: int, file: Path) -> None:
+    try:
+        fcntl.flock(lock, how)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise _no_place(file, "a file system without locks") from error
+        raise
 
 
 def _lock_of(file: Path) -> TextIO:
@@ -296,7 +333,11 @@ def _lock_of(file: Path) -> TextIO:
         file.parent.mkdir(parents=True, exist_ok=True)
         return open(file.with_name(f".{file.name}.lock"), "a")
     except OSError as error:
-        raise ContractError(
-            f"{file}: expected a place to keep the index in, found: {error.strerror}. Name a file "
-            "elsewhere with --index"
-        ) from error
+        raise _no_place(file, error.strerror) from error
+
+
+def _no_place(file: Path, found: str) -> ContractError:
+    return ContractError(
+        f"{file}: expected a place to keep the index in, found: {found}. Name a file elsewhere "
+        "with --index"
+    )

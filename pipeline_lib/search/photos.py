@@ -34,8 +34,8 @@ def photo_paths(folder: Path, unlisted: Callable[[OSError], None] | None = None)
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether a path is a file; one that no right lets see is named when it is read."""
+    """Return whether a path is a file; what cannot be looked at is named when it is read."""
     try:
         return path.is_file()
-    except PermissionError:
+    except OSError:  # no right to, or what it leads to does not answer
         return True

@@ -97,6 +97,20 @@ def written(root):
     return pd.read_csv(path, sep="\t", keep_default_na=False)
 
 
+def test_a_link_to_a_table_keeps_its_name_which_says_its_form(root):
+    """As of a cache, whose files are called by their digests."""
+    write(SHORT, name="captions.csv").rename("../d41d8cd98f00b204")
+    Path("../link.csv").symlink_to("d41d8cd98f00b204")
+    made(root, new("../link.csv"))
+    assert len(written(root)) == len(SHORT)
+
+
+def test_a_pipe_is_to_be_saved_first(root):
+    os.mkfifo("../captions.tsv")
+    result = new("../captions.tsv")
+    assert_refused(root, result, "captions.tsv: expected a file or a folder, found a pipe. Save it")
+
+
 @pytest.mark.parametrize("table", ["captions.tsv", "captions.csv"])
 def test_a_short_table_becomes_a_study_whose_settings_load(root, table):
     settings = made(root, new(write(SHORT, name=table)))
@@ -768,7 +782,8 @@ def test_a_corpus_of_another_layout_is_refused(root):
 
 
 def features(root, names=NAMES):
-    return give(root.parent / "clip.h5", np.ones((len(names), 4)), names)
+    vectors = np.arange(1.0, 4 * len(names) + 1).reshape(len(names), 4)
+    return give(root.parent / "clip.h5", vectors, names)
 
 
 def new_of_features(captions, path, *options):

@@ -558,6 +558,49 @@ def test_without_its_group_it_says_how_to_install_it(colours, tmp_path, monkeypa
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize("form", ["onnx", "sentence-transformers"])
+def test_of_a_model_that_is_replaced_meanwhile_nothing_is_exported(
+    colours, tmp_path, monkeypatch, form
+):
+    """A training may publish while the graphs are made."""
+    pytest.importorskip("onnxscript", reason="the group export is not installed")
+    model = shutil.copytree(colours / "model", tmp_path / "model")
+    copy = shutil.copyfile
+
+    def copied(source, target):
+        embedder = Embedder.load(colours / "model")
+        with torch.no_grad():
+            next(embedder.model.parameters()).add_(1)
+        shutil.rmtree(model)
+        embedder.model.save(model, embedder.preprocessing, {})
+        return copy(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", copied)
+    words = ["export", str(model), str(tmp_path / "x"), "--to", form]
+    result = CliRunner().invoke(main, words)
+    assert f"{model}: was replaced while it was exported. Export it again" in result.output
+    assert (result.exit_code, (tmp_path / "x").exists()) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "lock",
+    ["", "<<<<<<< HEAD\nschema: '2.0'\n=======\n", "schema: '2.0'\n",
+     "stages:\n  evaluate@colours:\n    deps:\n    - path: data/models/colours\n"],
+)  # fmt: skip
+def test_a_damaged_lock_is_named_before_the_export(colours, tmp_path, lock):
+    pytest.importorskip("onnxscript", reason="the group export is not installed")
+    model = tmp_path / "data/models/colours/seed-1"
+    shutil.copytree(colours / "model", model)
+    scores = tmp_path / "metrics/reports/recipes/colours/scores"
+    scores.mkdir(parents=True)
+    (scores / "retrieval.json").write_text('{"split": "test", "per_seed": {"1": {"en": {}}}}')
+    (tmp_path / "dvc.lock").write_text(lock)
+    words = ["export", str(model), str(tmp_path / "x"), "--to", "onnx"]
+    result = CliRunner().invoke(main, words)
+    assert f"{tmp_path}/dvc.lock: expected DVC's record" in result.output
+    assert (result.exit_code, (tmp_path / "x").exists()) == (2, False)
+
+
 def test_a_link_to_a_disk_that_is_not_there_now_is_left_alone(colours, tmp_path):
     link = tmp_path / "link"
     link.symlink_to("/not/mounted")

@@ -342,6 +342,25 @@ def test_a_table_in_utf16_is_to_be_saved_as_utf8(embed, tmp_path, name):
     assert (result.exit_code, output.exists()) == (2, False)
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv"])
+def test_where_a_table_is_no_utf8_is_said_however_long_it_is(embed, tmp_path, name):
+    mark = "," if name == "t.csv" else "\t"
+    lines = ["text", "language\n"], *[["red", "en\n"]] * 300_000, ["grün", "de\n"]
+    content = "".join(mark.join(line) for line in lines)
+    (tmp_path / name).write_bytes(content.encode("latin-1"))
+    result, output = embed(tmp_path / name)
+    assert f"{name}:300002: expected UTF-8, found byte 0xfc in column 3" in result.output
+    assert (result.exit_code, output.exists()) == (2, False)
+
+
+def test_a_pipe_is_to_be_saved_first(embed, tmp_path):
+    """It can be read once, and a table is read twice."""
+    os.mkfifo(tmp_path / "t.tsv")
+    result, output = embed(tmp_path / "t.tsv")
+    assert "t.tsv: expected a file or a folder, found a pipe. Save it first" in result.output
+    assert (result.exit_code, output.exists()) == (2, False)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -67,6 +67,13 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 # Decoding
 
 
+def test_a_png_may_have_as_large_a_colour_profile_as_a_jpeg(tmp_path):
+    """As of a scanner, by tables."""
+    profile = b"\0" * 36 + b"acsp" + bytes(3 * 2**20)
+    Image.new("RGB", (8, 6), "red").save(tmp_path / "red.png", icc_profile=profile)
+    assert (decode(tmp_path / "red.png") == (255, 0, 0)).all()
+
+
 def test_format_is_recognised_by_content(tmp_path):
     Image.new("RGB", (3, 2), GREEN).save(tmp_path / "a.jpg", "PNG")
     assert (decode(tmp_path / "a.jpg") == GREEN).all()

@@ -20,6 +20,7 @@ from shell import python
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.running import publishing
+from pipeline_lib.running.edge import MISTAKE, explained
 from pipeline_lib.running.publishing import (
     keep_until_recorded,
     publish,
@@ -114,6 +115,18 @@ def test_what_could_not_be_written_is_the_output(tmp_path, monkeypatch, written)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PermissionError, match=r"'table\.csv'$"), publish(Path("table.csv")):
         raise PermissionError(errno.EACCES, "Permission denied", written)
+
+
+def test_a_file_system_without_locks_is_named(tmp_path, monkeypatch):
+    def flock(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(OSError, match="no locks") as raised, publish(tmp_path / "a"):
+        pass
+    said, code = explained(raised.value)
+    assert said.startswith(f"{tmp_path}: the system says: the file system has no locks")
+    assert code == MISTAKE
 
 
 def test_writing_nothing_is_an_error(tmp_path):

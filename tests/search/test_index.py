@@ -23,6 +23,8 @@ from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.running.publishing import file_sha256
 from pipeline_lib.search.index import (
     _add,
+    _only_one,
+    check_place,
     default_index,
     photo_paths,
     update_index,
@@ -233,6 +235,78 @@ def test_while_photos_are_out_of_reach_their_vectors_stay(update, photos):
     assert (index.paths, embedded) == (NAMES, [])
 
 
+def test_while_a_drive_below_is_not_mounted_the_vectors_of_its_photos_stay(update, photos):
+    drive, away = photos / "nas/2019", photos.with_name("away")
+    drive.mkdir(parents=True)
+    for name in ("red.png", "blue.png"):
+        (photos / name).rename(drive / name)
+    found, _ = update()
+    drive.rename(away)
+    index, _ = update()
+    assert "nas/2019/red.png" not in index.paths
+    away.rename(drive)
+    index, embedded = update()
+    assert (index.paths, embedded) == (found.paths, [])
+
+
+def test_photos_that_were_moved_out_of_a_folder_leave_nothing_behind(update, photos, tmp_path):
+    (photos / "old").mkdir()
+    (photos / "red.png").rename(photos / "old/red.png")
+    update()
+    (photos / "old/red.png").rename(photos / "red.png")
+    update()
+    paths = pq.read_table(tmp_path / "index.parquet")["path"].to_pylist()
+    assert sorted(map(os.fsdecode, paths)) == NAMES
+
+
+def test_a_photo_of_the_year_2400_is_indexed_and_stays_known(update, photos):
+    """As a camera's broken clock dates it: beyond what 64 bits count in nanoseconds."""
+    os.utime(photos / "red.png", (13_569_465_600, 13_569_465_600))
+    assert update()[0].paths == NAMES
+    assert update()[1] == []
+
+
+@pytest.mark.parametrize("found", [errno.ENOTCONN, errno.EIO])
+def test_a_photo_that_does_not_answer_is_named_and_the_others_are_found(
+    update, photos, monkeypatch, found
+):
+    """As behind a link to a drive of the network that is gone."""
+    update()
+    hide("red.png", monkeypatch, found)
+    index, _ = update()
+    assert "red.png" not in index.paths
+    assert index.unreadable == {"red.png": os.strerror(found)}
+    monkeypatch.undo()
+    index, embedded = update()
+    assert (index.paths, embedded) == (NAMES, [])
+
+
+def test_a_link_to_a_name_that_is_too_long_is_named(update, photos):
+    (photos / "long.png").symlink_to(300 * "x")
+    index, _ = update()
+    assert index.paths == NAMES
+    assert [*index.unreadable] == ["long.png"]
+
+
+def test_on_a_file_system_without_locks_it_says_that_the_index_may_lie_elsewhere(
+    update, monkeypatch, tmp_path
+):
+    def flock(*_):
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    said = "found: a file system without locks. Name a file elsewhere with --index"
+    with pytest.raises(ContractError, match=said):
+        check_place(tmp_path / "index.parquet")
+    with pytest.raises(ContractError, match=said):
+        update()
+
+
+def test_a_place_where_another_process_is_at_work_is_one(tmp_path):
+    with _only_one(tmp_path / "index.parquet"):
+        check_place(tmp_path / "index.parquet")
+
+
 def test_many_photos_that_cannot_be_read_are_counted(update, photos):
     for path in photos.iterdir():
         path.unlink()
@@ -267,13 +341,13 @@ def test_a_folder_that_no_right_lets_list_is_named_and_its_vectors_stay(
     assert update()[1] == []
 
 
-def hide(name, monkeypatch):
-    """Let no right see a photo."""
+def hide(name, monkeypatch, error=errno.EACCES):
+    """Let no right see a photo, or another error of the system."""
     stat = os.stat
 
     def refused(path, **options):
         if str(path).endswith(name):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            raise OSError(error, os.strerror(error), str(path))
         return stat(path, **options)
 
     def digest(path):
