@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pipeline_lib.checks.data import Kind
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import source_of
-from pipeline_lib.contract.tables import TRAIN
+from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.settings.pseudopairs import Pseudopairs, Side
 
 
@@ -20,6 +20,20 @@ def nothing_left(known: Known) -> Iterator[str]:
                     f"pairs.{name}.exclude_images: {chosen.exclude_images} leaves none of the "
                     f"captions {language}/{kind} of {chosen.dataset} in the split {TRAIN}. Name "
                     "another data set, or none"
+                )
+
+
+def lone_validation_photos(known: Known) -> Iterator[str]:
+    """Yield the languages of a pair set whose validation captions are all of one photo."""
+    for name, chosen in known.settings.pairs.items():
+        own = known.data.get(chosen.dataset)
+        for language, kinds in chosen.validation_kinds.items() if own else ():
+            photos = set().union(*(own.captioned.get((VAL, language, kind), ()) for kind in kinds))
+            if own.images is not None and len(photos) == 1:
+                yield (
+                    f"pairs.{name}: expected {language} captions of 2 photos or more in the split "
+                    f"{VAL} of {chosen.dataset}, found one photo: alone it ranks first whatever "
+                    f"was learnt. Add captions, or leave {language} out by pairs.{name}.validation"
                 )
 
 

@@ -10,7 +10,7 @@ from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.leaks import leaks
 from pipeline_lib.checks.memory import memory_problems
 from pipeline_lib.checks.recipes import recipe_problems
-from pipeline_lib.checks.selections import lender_problems, nothing_left
+from pipeline_lib.checks.selections import lender_problems, lone_validation_photos, nothing_left
 from pipeline_lib.checks.sources import (
     extractor_problems,
     language_problems,
@@ -33,10 +33,10 @@ from pipeline_lib.settings.study import PARAMS, Settings
 
 CHECKS = (
     world_problems, split_problems, language_problems, extractor_problems, pair_set_problems,
-    nothing_left, translator_language_problems, translator_problems, translation_problems,
-    query_problems, lender_problems, word_vector_problems, recipe_problems, given_features,
-    mixed_features, reranking_problems, leaks, growth_problems, memory_problems, folder_problems,
-    file_problems,
+    nothing_left, lone_validation_photos, translator_language_problems, translator_problems,
+    translation_problems, query_problems, lender_problems, word_vector_problems, recipe_problems,
+    given_features, mixed_features, reranking_problems, leaks, growth_problems, memory_problems,
+    folder_problems, file_problems,
 )  # fmt: skip
 """What looks for all that would fail, in the order in which it is told."""
 

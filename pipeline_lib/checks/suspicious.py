@@ -8,12 +8,13 @@ from pipeline_lib.checks.features import vectors_of
 from pipeline_lib.checks.files import unseen_changes
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.photos import photos_in_two_splits
-from pipeline_lib.checks.shown import builds_upon, source_of
+from pipeline_lib.checks.shown import builds_upon, learnt_pair_sets, source_of
 from pipeline_lib.contract.recalls import CHANCE_DEVIATIONS, PERFECT_RECALL_SUM, chance_recall_sums
 from pipeline_lib.contract.reports import RECALL_SUM
 from pipeline_lib.contract.tables import TRAIN, VAL
 from pipeline_lib.corpora.columns import SPLITS
 from pipeline_lib.corpora.corpus import intended_split
+from pipeline_lib.settings.corpora import PairSet
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.references.recipes import INPUTS
 from pipeline_lib.settings.strict import NONE
@@ -34,6 +35,7 @@ def suspicious(known: Known) -> Iterator[str]:
         yield from _crops_side_by_side(known, f"recipes.{name}", recipe)
         yield from _few_to_validate(known, f"recipes.{name}", recipe)
         yield from _photos_read_as_text(known, f"recipes.{name}", recipe)
+        yield from _seeds_of_one_start(known, name, recipe)
         yield from _learnt_by_another(known, name, recipe)
         yield from _between_languages(known, name, recipe)
         yield from _words_at_random(known, name, recipe)
@@ -218,20 +220,58 @@ def _photos_read_as_text(known: Known, where: str, recipe: Recipe) -> Iterator[s
             )
 
 
+def _seeds_of_one_start(known: Known, name: str, recipe: Recipe) -> Iterator[str]:
+    """Seeds that the recipe lacks which they continue: they all start from its first."""
+    before = known.recipes.get(recipe.initial)
+    if before and (lacking := sorted({*recipe.seeds} - {*before.seeds})) and len(recipe.seeds) > 1:
+        yield (
+            f"recipes.{name}.seeds: {recipe.initial}, which it continues, has no model of "
+            f"{', '.join(map(str, lacking))}: they start from that of seed {min(before.seeds)}, "
+            "and are no runs of their own, for which tests take them. Train "
+            f"{recipe.initial} with these seeds, too"
+        )
+
+
 def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]:
     """Pair sets of the models it builds upon, whose captions its figures take for unseen."""
     sets = known.settings.evaluations.sts.sets.values()
-    if not {chosen.language for chosen in sets}.intersection(recipe.languages):
-        return
+    scored = {chosen.language for chosen in sets}.intersection(recipe.languages)
     own = {*known.settings.pair_sets(recipe.pairs)}
-    for other in sorted(builds_upon(known.settings, known.recipes, name).keys() - {name}):
-        for pairs in known.settings.pair_sets(known.recipes[other].pairs):
-            if pairs not in own:
+    for other in sorted(builds_upon(known.settings, known.recipes, name)):
+        who = f"{other}, on which it builds, has" if other != name else "its word vectors have"
+        for pairs, _ in learnt_pair_sets(known.settings, known.recipes[other]):
+            if _adds_captions(known, pairs, own, scored):
                 yield (
-                    f"recipes.{name}: {other}, on which it builds, has learnt {pairs}, whose "
+                    f"recipes.{name}: {who} learnt {pairs}, whose "
                     "captions count as unseen in its sentence similarity: as seen counts what "
                     f"is in {recipe.pairs}. Read that figure of all pairs, not of the unseen"
                 )
+
+
+def _adds_captions(known: Known, pairs: str, own: set[str], languages: set[str]) -> bool:
+    """Return whether a pair set has captions in some languages that others have not."""
+    sets, borrowed = known.settings.pairs, known.settings.pseudopairs
+    if pairs in borrowed:
+        side = borrowed[pairs].captions_of
+        pairs, languages = side.pairs, languages & {side.language}
+    return pairs not in own and any(
+        not any(_has(known, sets[each], sets[pairs], language, kind) for each in own & sets.keys())
+        for language, kinds in sets[pairs].captions.items()
+        if language in languages
+        for kind in kinds
+    )
+
+
+def _has(known: Known, more: PairSet, less: PairSet, language: str, kind: str) -> bool:
+    """Return whether one pair set has all captions of a kind that another has."""
+    same = source_of(known.settings, more.dataset) == source_of(known.settings, less.dataset)
+    return (
+        same
+        and kind in more.captions.get(language, ())
+        and more.per_image in ("all", less.per_image)
+        and more.images in ("all", less.images)
+        and more.exclude_images in (NONE, less.exclude_images)
+    )
 
 
 def _halves_that_overlap(known: Known) -> Iterator[str]:

@@ -33,10 +33,14 @@ from pipeline_lib.settings.evaluations import Evaluations
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.strict import NONE
 
-Pool = tuple[str, str]
-"""A language, and the digest of its images and captions that query."""
+Pool = tuple[str, str, str]
+"""A language, the data set of its captions, and the digest of the images that they query."""
+
+_OF_CAPTIONS = ("retrieval", "sentence_retrieval")
+"""Tasks whose queries are captions of a recipe's data set."""
 
 ONE_SEED = "one seed: not tested"
+ONE_START = "seeds that start from one model: not tested"
 OTHER_QUERIES = "different test queries: not tested"
 
 
@@ -120,6 +124,8 @@ class Measured:
         settings: Of the study's evaluations.
         tested: Tests that the stage which measured the figures has made, of their difference in
             this order.
+        datasets: The data set of each recipe's queries: two engines translate the same photos'
+            captions.
     """
 
     figures: pd.DataFrame
@@ -127,6 +133,7 @@ class Measured:
     recipes: Mapping[str, Recipe]
     settings: Evaluations
     tested: Mapping[Asked, DifferenceTest] = field(default_factory=dict)
+    datasets: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def cells(self) -> dict[tuple, NamedTuple]:
@@ -141,7 +148,7 @@ class Measured:
         for name, hits in self.hits.items():
             for language in hits["language"].unique():
                 own = image_contributions(hits, language)
-                found[language, pool_of(hits, language)][name] = own
+                found[self.pool(name, language)][name] = own
         return dict(found)
 
     @cached_property
@@ -156,7 +163,7 @@ class Measured:
     def pool(self, recipe: str, language: str) -> Pool | None:
         """Return the pool of a recipe; None if its hits are not stored."""
         found = pool_of(self.hits[recipe], language) if recipe in self.hits else None
-        return (language, found) if found else None
+        return (language, self.datasets.get(recipe, ""), found) if found else None
 
     def seeds(self, recipe: str, language: str) -> list[int]:
         """Return the seeds that a recipe has hits of in a language."""
@@ -183,14 +190,21 @@ class Measured:
     def _first(self, names: Set[str]) -> list[str]:
         """Return the recipes that start from no other one of these, nor from the same as another.
 
+        Nor are those in it whose seeds all start from one model.
+
         One that does, by way of others too, has its seeds: what they deviate by would count again.
         """
         found: dict[str, str] = {}
-        for name in sorted(names):
+        for name in sorted(each for each in names if not self.share_a_start(each)):
             starts = [*self._starts(name)]
             if not names.intersection(starts):
                 found.setdefault([name, *starts][-1], name)
         return sorted(found.values())
+
+    def share_a_start(self, name: str) -> bool:
+        """Return whether a recipe starts from one of one seed: no run of its seeds is its own."""
+        starts = (self.recipes[each] for each in self._starts(name) if each in self.recipes)
+        return any(len(each.seeds) == 1 for each in starts)
 
     def _starts(self, name: str) -> Iterator[str]:
         """Yield the recipe that one starts from, the one that this starts from, and so on."""
@@ -247,6 +261,10 @@ def _untested(asked: Asked, measured: Measured) -> Difference:
 def _obstacle(asked: Asked, rows: Sequence[NamedTuple], measured: Measured) -> str:
     if min(row.seeds for row in rows) < 2:
         return ONE_SEED
+    if any(measured.share_a_start(name) for name in asked[:2]):
+        return ONE_START
+    if asked.task in _OF_CAPTIONS and len({measured.datasets.get(each) for each in asked[:2]}) > 1:
+        return OTHER_QUERIES
     if not asked.is_sum:
         if np.isnan([row.low for row in rows]).any():
             return "no interval: not tested"

@@ -1,7 +1,8 @@
 """Every figure of every task in one tidy frame: a row per recipe and score, means over seeds."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -76,9 +77,10 @@ def headlines(table: pd.DataFrame) -> pd.DataFrame:
 def _of_tasks(reports: Reports) -> Iterator[tuple[str, str, list[dict]]]:
     """Yield task, recipe and what each seed found, in the form ``{item: {variant: scores}}``."""
     for task, by_recipe in reports.items():
+        turn = _one_way(by_recipe) if task == "consistency" else _as_it_is
         for recipe, report in by_recipe.items():
             seeds = list(report.get("per_seed", {}).values())
-            yield task, recipe, [_FORMS.get(task, _as_it_is)(seed, report) for seed in seeds]
+            yield task, recipe, [_FORMS.get(task, turn)(seed, report) for seed in seeds]
             mixed = list(report.get("mixed", {}).values())
             if mixed:
                 yield MIXED, recipe, [{" ".join(seed["first_language"]): seed} for seed in mixed]
@@ -92,6 +94,23 @@ def _of_translated_queries(reports: Iterable[dict]) -> Iterator[tuple[str, str, 
 
 def _as_it_is(seed: dict, report: dict) -> dict:
     return seed
+
+
+def _one_way(by_recipe: Mapping[str, dict]) -> Callable[[dict, dict], dict]:
+    """Return what names pairs of languages alike, in whatever order recipes list their languages.
+
+    Of two languages that one compares, neither is first: it is the one that a report names first.
+    """
+    seeds = [seed for each in by_recipe.values() for seed in each.get("per_seed", {}).values()]
+    order = [*dict.fromkeys(language for pair in chain(*seeds) for language in pair.split("-"))]
+
+    def turned(seed: dict, report: dict) -> dict:
+        return {
+            "-".join(sorted(pair.split("-"), key=order.index)): scores
+            for pair, scores in seed.items()
+        }
+
+    return turned
 
 
 def _in_order(seed: dict, report: dict) -> dict:

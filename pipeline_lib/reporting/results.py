@@ -82,7 +82,9 @@ class Results:
     def measured(self) -> Measured:
         """What intervals are made of."""
         single = figures(self.tasks, self.translated_queries.values())
-        return Measured(single, self.hits, self.recipes, self.settings.evaluations)
+        datasets = {name: self._scored_on(name) for name in self.recipes}
+        evaluations = self.settings.evaluations
+        return Measured(single, self.hits, self.recipes, evaluations, datasets=datasets)
 
     @cached_property
     def tested(self) -> Measured:
@@ -107,10 +109,8 @@ class Results:
         """
         table = over_seeds(self.measured)
         papers = {name: recipe.paper for name, recipe in self.recipes.items()}
-        datasets = {name: self._scored_on(name) for name in self.recipes}
-        return table.assign(
-            paper=table["recipe"].map(papers), dataset=table["recipe"].map(datasets)
-        )
+        datasets = table["recipe"].map(self.measured.datasets)
+        return table.assign(paper=table["recipe"].map(papers), dataset=datasets)
 
     def _scored_on(self, recipe: str) -> str:
         """Return the data set of a recipe's queries; added translations are none unless ranked."""

@@ -159,6 +159,14 @@ PROBLEMS = {
         "pools.de: expected captions of 2 photos or more in the split test of mine, found one "
         "photo: alone it ranks first whatever was learnt. Add captions",
     ),
+    "one validation photo of a language": (
+        lambda: rewrite(*(
+            (f"{n}\tval\tde\tcaption\t0\t", f"{n}\tval\ten\tcaption\t1\t")
+            for n in own_study.NAMES[31:35]
+        )),
+        "pairs.mine: expected de captions of 2 photos or more in the split val of mine, found one "
+        "photo: alone it ranks first whatever was learnt. Add captions, or leave de out by",
+    ),
     "sizes beyond memory": (
         lambda: [
             change("recipes", "mine", key, to=1_000_000)
@@ -932,6 +940,7 @@ WARNINGS = {
     "captions that another model has learnt": (
         lambda: [
             change("pairs", "more", to=read_yaml(Path("params.yaml"))["pairs"]["mine"]),
+            change("pairs", "mine", "images", to="first_half"),
             change("recipes", "other", to=read_yaml(Path("params.yaml"))["recipes"]["mine"]),
             change("recipes", "other", "pairs", to="more"),
             change("recipes", "mine", "initial", to="other"),
@@ -940,6 +949,27 @@ WARNINGS = {
             change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}}),
         ],
         "recipes.mine: other, on which it builds, has learnt more, whose captions count as unseen",
+    ),
+    "seeds of one start": (
+        lambda: [
+            change("recipes", "start", to=read_yaml(Path("params.yaml"))["recipes"]["mine"]),
+            change("recipes", "start", "seeds", to=[2]),
+            change("recipes", "mine", "seeds", to=[1, 2, 3]),
+            change("recipes", "mine", "initial", to="start"),
+            change("recipes", "mine", "word_vectors", to="random"),
+        ],
+        "recipes.mine.seeds: start, which it continues, has no model of 1, 3: they start from that "
+        "of seed 2, and are no runs of their own, for which tests take them. Train start with",
+    ),
+    "captions that word vectors have learnt": (
+        lambda: [
+            change("pairs", "more", to=read_yaml(Path("params.yaml"))["pairs"]["mine"]),
+            change("pairs", "mine", "images", to="first_half"),
+            change("word_vectors", "mine_latent", "source", to="data/pairs/more.parquet"),
+            Path("data/raw/mine/sts.tsv").write_text("1\ta dog\ta cat\n"),
+            change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}}),
+        ],
+        "recipes.mine: its word vectors have learnt more, whose captions count as unseen",
     ),
     "crops as one vector": (
         lambda: change(
@@ -978,6 +1008,14 @@ def test_what_may_be_meant_is_said_and_passes(mine, case):
     result = check()
     assert result.exit_code == 0, result.output
     assert said in result.output
+
+
+def test_word_vectors_of_the_same_captions_under_another_name_are_no_others(mine):
+    change("pairs", "same", to=read_yaml(Path("params.yaml"))["pairs"]["mine"])
+    change("word_vectors", "mine_latent", "source", to="data/pairs/same.parquet")
+    Path("data/raw/mine/sts.tsv").write_text("1\ta dog\ta cat\n")
+    change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}})
+    assert not any("unseen" in each for each in check_study(load_settings()).warnings)
 
 
 def test_departures_that_concern_no_recipe_are_named(mine):

@@ -74,6 +74,24 @@ def test_a_difference_is_that_of_means_over_seeds():
     )
 
 
+def test_seeds_that_start_from_one_model_are_no_runs_of_their_own():
+    """Their deviation is that of the rest of the training alone."""
+    rows = {"a": random_hits(3, 1), "b": random_hits(3, 2), "start": random_hits(1, 3)}
+    measured = study(rows, {"a": "start"})
+    assert one_test(measured).untested == "seeds that start from one model: not tested"
+    [pool] = measured.pools
+    assert measured.pooled[pool] == study({"b": rows["b"]}).pooled[pool]
+
+
+def test_captions_that_two_engines_translated_are_no_same_queries():
+    """They are of the same photos, as many of each."""
+    measured = study({"a": random_hits(3, 1), "b": random_hits(3, 2), "c": random_hits(3, 3)})
+    measured = replace(measured, datasets={"a": "by_one", "b": "by_another", "c": "by_one"})
+    assert one_test(measured).untested == "different test queries: not tested"
+    assert one_test(measured, "a", "c").untested == ""
+    assert sorted(map(sorted, measured.pools.values())) == [["a", "c"], ["b"]]
+
+
 def test_only_a_clear_difference_is_no_chance():
     alike = one_test(study({"a": random_hits(3, 1), "b": random_hits(3, 2)}))
     better = one_test(study({"a": random_hits(3, 1, 2.2), "b": random_hits(3, 2)}))

@@ -114,6 +114,16 @@ def test_headlines_are_a_few_figures_of_each_task(table):
     assert not set(chosen["metric"]) & {"n_queries", "n_pairs"}
 
 
+def test_of_two_languages_that_are_compared_neither_is_first():
+    """Recipes list the same languages in different orders, and are set side by side."""
+    reports = {
+        name: {"per_seed": {"1": {pair: scores("overlap", 37.0, "n") for pair in pairs}}}
+        for name, pairs in {"a": ["en-fr"], "b": ["ja-en", "ja-fr"], "c": ["fr-ja"]}.items()
+    }
+    found = figures({"consistency": reports}).drop_duplicates(["recipe", "item"])
+    assert found["item"].tolist() == ["en-fr", "en-ja", "fr-ja", "fr-ja"]
+
+
 def test_nothing_done_leaves_no_figure():
     nothing = figures({"sts": {"one": {"reason": "none"}}})
     assert nothing.empty
