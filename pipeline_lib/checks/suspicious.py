@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import combinations
+from math import inf
 from pathlib import Path
 
 from pipeline_lib.checks.features import vectors_of
@@ -268,10 +269,14 @@ def _has(known: Known, more: PairSet, less: PairSet, language: str, kind: str) -
     return (
         same
         and kind in more.captions.get(language, ())
-        and more.per_image in ("all", less.per_image)
+        and _most(more) >= _most(less)
         and more.images in ("all", less.images)
         and more.exclude_images in (NONE, less.exclude_images)
     )
+
+
+def _most(pairs: PairSet) -> float:
+    return inf if pairs.per_image == "all" else pairs.per_image
 
 
 def _halves_that_overlap(known: Known) -> Iterator[str]:

@@ -1012,6 +1012,8 @@ def test_what_may_be_meant_is_said_and_passes(mine, case):
 
 def test_word_vectors_of_the_same_captions_under_another_name_are_no_others(mine):
     change("pairs", "same", to=read_yaml(Path("params.yaml"))["pairs"]["mine"])
+    change("pairs", "same", "per_image", to=5)
+    change("pairs", "mine", "per_image", to=10)
     change("word_vectors", "mine_latent", "source", to="data/pairs/same.parquet")
     Path("data/raw/mine/sts.tsv").write_text("1\ta dog\ta cat\n")
     change("evaluations", "sts", "sets", to={"a": {"file": "sts.tsv", "language": "en"}})
