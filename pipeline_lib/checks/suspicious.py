@@ -240,12 +240,13 @@ def _learnt_by_another(known: Known, name: str, recipe: Recipe) -> Iterator[str]
     own = {*known.settings.pair_sets(recipe.pairs)}
     for other in sorted(builds_upon(known.settings, known.recipes, name)):
         who = f"{other}, on which it builds, has" if other != name else "its word vectors have"
-        for pairs, _ in learnt_pair_sets(known.settings, known.recipes[other]):
+        learnt = learnt_pair_sets(known.settings, known.recipes[other])
+        for pairs in dict.fromkeys(pairs for pairs, _ in learnt):
             if _adds_captions(known, pairs, own, scored):
                 yield (
-                    f"recipes.{name}: {who} learnt {pairs}, whose "
-                    "captions count as unseen in its sentence similarity: as seen counts what "
-                    f"is in {recipe.pairs}. Read that figure of all pairs, not of the unseen"
+                    f"recipes.{name}: {who} learnt {pairs}, whose captions count as unseen in its "
+                    f"sentence similarity: as seen counts what is in {recipe.pairs}. Read that "
+                    "figure of all pairs, not of the unseen"
                 )
 
 

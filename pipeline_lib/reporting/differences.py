@@ -190,9 +190,8 @@ class Measured:
     def _first(self, names: Set[str]) -> list[str]:
         """Return the recipes that start from no other one of these, nor from the same as another.
 
-        Nor are those in it whose seeds all start from one model.
-
         One that does, by way of others too, has its seeds: what they deviate by would count again.
+        Left out is one whose seeds all start from one model: they deviate by less.
         """
         found: dict[str, str] = {}
         for name in sorted(each for each in names if not self.share_a_start(each)):
