@@ -342,6 +342,7 @@ def test_languages_side_by_side_are_there_again_and_nothing_but_the_page_before_
     opened.go_back()
     playwright.expect(heading).to_have_count(0)
     assert opened.locator("#terms button").count() == 0
+    opened.get_by_text("photos of").wait_for()
 
 
 def test_photos_of_another_query_do_not_stay_beside_languages_that_are_refused(browser, port):
