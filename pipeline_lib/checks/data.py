@@ -74,6 +74,14 @@ def no_such_kind(where: str, kind: str, split: str, dataset: str, there: list[st
     return f"{where}: {dataset} has none of the kind {kind} in the split {split}. It has {found}"
 
 
+def one_photo(where: str, captions: str, split: str, dataset: str) -> str:
+    """Return the sentence that captions which are ranked are of one photo."""
+    return (
+        f"{where}: expected {captions} of 2 photos or more in the split {split} of {dataset}, "
+        "found one photo: alone it ranks first whatever was learnt."
+    )
+
+
 def known_data(
     settings: Settings, problems: list[str], missing: list[str], only: str | None = None
 ) -> dict[str, Data]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipeline_lib.checks.data import Data, no_such_kind
+from pipeline_lib.checks.data import Data, no_such_kind, one_photo
 from pipeline_lib.checks.features import vectors_of
 from pipeline_lib.checks.known import Known
 from pipeline_lib.contract.tables import VAL
@@ -55,11 +55,8 @@ def _pool_problems(known: Known, recipe: Recipe, data: Data) -> Iterator[str]:
         if kind not in there:
             yield no_such_kind(f"pools.{language}", kind, known.split, recipe.dataset, there)
         elif len(data.captioned.get((known.split, language, kind), ())) == 1:
-            yield (
-                f"pools.{language}: expected {kind}s of 2 photos or more in the split "
-                f"{known.split} of {recipe.dataset}, found one photo: alone it ranks first "
-                "whatever was learnt. Add captions, or another split or language"
-            )
+            said = one_photo(f"pools.{language}", f"{kind}s", known.split, recipe.dataset)
+            yield f"{said} Add captions, or another split or language"
 
 
 def _crop_problems(known: Known, where: str, recipe: Recipe) -> Iterator[str]:

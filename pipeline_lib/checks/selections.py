@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pipeline_lib.checks.data import Kind
+from pipeline_lib.checks.data import Kind, one_photo
 from pipeline_lib.checks.known import Known
 from pipeline_lib.checks.shown import source_of
 from pipeline_lib.contract.tables import TRAIN, VAL
@@ -29,12 +29,9 @@ def lone_validation_photos(known: Known) -> Iterator[str]:
         own = known.data.get(chosen.dataset)
         for language, kinds in chosen.validation_kinds.items() if own else ():
             photos = set().union(*(own.captioned.get((VAL, language, kind), ()) for kind in kinds))
-            if own.images is not None and len(photos) == 1:
-                yield (
-                    f"pairs.{name}: expected {language} captions of 2 photos or more in the split "
-                    f"{VAL} of {chosen.dataset}, found one photo: alone it ranks first whatever "
-                    f"was learnt. Add captions, or leave {language} out by pairs.{name}.validation"
-                )
+            if len(photos) == 1:
+                said = one_photo(f"pairs.{name}", f"{language} captions", VAL, chosen.dataset)
+                yield f"{said} Add captions, or leave {language} out by pairs.{name}.validation"
 
 
 def lender_problems(known: Known) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from pipeline_lib.cli.example import example
-from pipeline_lib.cli.search import FILE, FOLDER
+from pipeline_lib.cli.search import FILE, FOLDER, check_is_no_pipe
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.search.names import on_one_line
 
@@ -38,8 +38,7 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
         raise ContractError("--language: expected with a table of sentences, found with photos")
     if output.suffix != ".parquet":
         raise ContractError(f"{output}: expected a name that ends in .parquet, which is written")
-    if not (source.is_file() or source.is_dir()):
-        raise ContractError(f"{source}: expected a file or a folder, found a pipe. Save it first")
+    check_is_no_pipe(source)
     embedder = Embedder.load(model)
     if source.is_dir():
         count, unreadable = embed_folder(embedder, source, output)

@@ -10,8 +10,9 @@ import click
 from pipeline_lib.checks.study import check_study
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.layouts import DOORS, Door, Found, Source
+from pipeline_lib.cli.search import check_is_no_pipe
 from pipeline_lib.cli.study_params import study_params
-from pipeline_lib.contract.problems import ContractError, said_before, warn
+from pipeline_lib.contract.problems import said_before, warn
 from pipeline_lib.contract.published import COLUMNS, PUBLISHED
 from pipeline_lib.export.licences import DATA_LICENCES
 from pipeline_lib.running.publishing import flush, own_folder
@@ -78,6 +79,7 @@ def new(
     if (images is None) == (features is None):
         found = "neither" if images is None else "both"
         raise SettingsError(f"expected --images or --features, found {found}")
+    check_is_no_pipe(captions)
     given = features is not None
     source = Source(name, _absolute(captions), (features or images).resolve(), given, languages)
     _check_place(Path.cwd(), name)
@@ -89,15 +91,9 @@ def new(
 
 
 def _absolute(captions: Path) -> Path:
-    """Return where captions are; a link to a table keeps its name, which says its form.
-
-    Raises:
-        ContractError: If it is a pipe, which can be read once.
-    """
+    """Return where captions are; a link to a table keeps its name, which says its form."""
     if captions.is_dir():
         return captions.resolve()
-    if not captions.is_file():
-        raise ContractError(f"{captions}: expected a file or a folder, found a pipe. Save it first")
     return captions.parent.resolve() / captions.name
 
 

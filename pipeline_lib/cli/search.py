@@ -21,6 +21,12 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 PRESENT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+def check_is_no_pipe(path: Path) -> None:
+    """Raise ContractError where something can be read once, and will be read more often."""
+    if not (path.is_file() or path.is_dir()):
+        raise ContractError(f"{path}: expected a file or a folder, found a pipe. Save it first")
+
+
 @click.command(
     short_help="Find photos by words in any language.",
     no_args_is_help=True,
