@@ -10,28 +10,40 @@ from ruamel.yaml import YAML
 from pipeline_lib.checks.study import check_before_work
 from pipeline_lib.models.preprocessing import preprocessing_of
 from pipeline_lib.running.edge import EdgeCommand
+from pipeline_lib.running.edits import RESOLVED, remember, sources
 from pipeline_lib.running.fingerprints import stage_code
 from pipeline_lib.running.publishing import publish
+from pipeline_lib.running.resolved import check_is_current, check_unedited
 from pipeline_lib.settings.loading import load_settings
 from pipeline_lib.settings.recipes import Recipe
 from pipeline_lib.settings.study import PARAMS, Settings, modules_of
 
 
 @click.command(cls=EdgeCommand, help=__doc__)
-def main() -> None:
+@click.option("--compare", multiple=True, hidden=True, help="Asked by running/edits.py of a file.")
+def main(compare: tuple[str, ...]) -> None:
     """Write data/resolved: code/STAGE.txt; recipes, evaluation and preprocessing by NAME."""
+    read = sources()
     settings = load_settings()
+    if compare:
+        check_is_current(_texts(settings), compare, read)
+        return
     check_before_work(settings)
-    chosen = settings.model_dump(mode="json")
-    texts = {
-        **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
-        **dict(_of_recipes(settings)),
-        "tokenizers.json": _text(chosen["tokenizers"]),
-    }
-    with publish(Path("data/resolved")) as folder:
-        for name, text in texts.items():
+    with publish(Path(RESOLVED)) as folder:
+        for name, text in _texts(settings).items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text, encoding="utf-8")
+    check_unedited(read)
+    remember(read)
+
+
+def _texts(settings: Settings) -> dict[str, str]:
+    """Return the content of each file of data/resolved."""
+    return {
+        **{f"code/{stage}.txt": text for stage, text in _code_of_stages().items()},
+        **dict(_of_recipes(settings)),
+        "tokenizers.json": _text(settings.model_dump(mode="json")["tokenizers"]),
+    }
 
 
 def _of_recipes(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from pipeline_lib.contract.digests import reading
@@ -68,6 +69,8 @@ def rounded_p(p: float) -> float:
 
 
 def _rounded(value: object) -> object:
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, Mapping):
         return {
             key: rounded_p(item) if key == "p" and item is not None else _rounded(item)

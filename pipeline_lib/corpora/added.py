@@ -50,7 +50,8 @@ def read_added(raw: Path, languages: Sequence[str], published: Sequence[str]) ->
     problems: list[str] = []
     table = _table(raw, problems)
     note_bad_languages(table, raw / ADDED, problems)
-    problems += _language_problems(raw / ADDED, languages, published, {*table["language"]})
+    if not problems:  # else lines may be missing
+        problems += _language_problems(raw / ADDED, languages, published, {*table["language"]})
     raise_problems(raw, problems)
     return of_languages(table, languages, published)
 
@@ -73,8 +74,11 @@ def with_added(corpus: Corpus, added: pd.DataFrame, raw: Path, dataset: str) -> 
     sources = corpus.captions.set_index("caption_id")["source_caption_id"]
     rows = own_caption_rows(added, photos, dataset, path, problems, sources)
     taken = added[rows["caption_id"].isin(sources.index)]
-    note_rows(problems, path, taken, "position", "one that no caption of the data set has")
+    note_rows(problems, path, taken, "position", _FREE)
     return assemble([corpus.captions, rows], corpus.images, dataset, raw, problems)
+
+
+_FREE = "one that no caption of the data set has (say in a column position which it is)"
 
 
 def _table(raw: Path, problems: list[str]) -> pd.DataFrame:

@@ -230,7 +230,7 @@ def _content(path: Path, problems: list[str]) -> bytes:
         else:
             problems.append(f"{path}: expected this file (or {zipped.name}), found none")
             return b""
-    except (OSError, EOFError, zlib.error) as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         problems.append(f"{path}: cannot be read: {error}. Fetch the file again.")
         return b""
     if len(content) > _LARGEST and not path.is_file():

@@ -125,7 +125,9 @@ def _note_bad_values(table: pd.DataFrame, path: Path, problems: list[str]) -> No
 
 
 def _warn_of_repeated(table: pd.DataFrame, path: Path) -> None:
-    said_again = table[table.duplicated(["image", "language", "annotation", "text"])]
+    kind = ["image", "language", "annotation"]
+    again = table.duplicated([*kind, "text"]) & ~table.duplicated([*kind, "position"])
+    said_again = table[again]
     if len(said_again):
         warn(
             f"{path}: {len(said_again):,} captions stand there twice, of the same photo, language "
@@ -146,10 +148,11 @@ def _note_quotes(table: pd.DataFrame, path: Path, problems: list[str]) -> None:
         return
     expected = "no quoting between tabs (save it without, or as .csv between commas)"
     note_rows(problems, path, table[escaped], "text", expected)
-    if quoted.any() and not escaped.any():
-        first = table[quoted].iloc[0]
+    whole = quoted & ~inner.str.contains('"')
+    if whole.any() and not escaped.any():
+        first = table[whole].iloc[0]
         warn(
-            f"{path}: {quoted.sum()} captions stand in quotes as a whole (first: line "
+            f"{path}: {whole.sum()} captions stand in quotes as a whole (first: line "
             f"{first['line']}), which stay part of them. If a spreadsheet added them, save the "
             "table without, or as .csv between commas"
         )

@@ -71,7 +71,7 @@ def _header_and_rows(
     path: Path, columns: Sequence[str], problems: list[str]
 ) -> tuple[list[str], _Rows]:
     """Return the columns and the lines that are not empty; no line where columns are unusable."""
-    lines = [line.rstrip("\r") for line in read_lines(path, problems)]
+    lines = [line.rstrip("\r").replace("\r", " ") for line in read_lines(path, problems)]
     comma = path.suffix.lower() == ".csv"
     rows = _comma_rows(lines, path, problems) if comma else _tab_rows(lines)
     header = rows[0][1] if rows else []
@@ -98,6 +98,7 @@ _FORMS = {
     (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE): "UTF-16. Save it as UTF-8",
     b"\x93NUMPY": "a NumPy array. Features of photos are read from HDF5 (docs/data.md)",
     b"PAR1": "a Parquet table. Export it as text: pandas.read_parquet(...).to_csv(...)",
+    (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"RIFF"): "a photo. Name a table of texts",
     (b"{", b"["): "JSON. Export it as text: pandas.read_json(...).to_csv(...)",
 }
 """By how they begin: what files of other forms are, and what to do."""

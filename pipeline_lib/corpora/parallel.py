@@ -6,6 +6,7 @@ import pandas as pd
 
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.contract.tables import meanings
+from pipeline_lib.corpora.corpus import split_hint
 
 
 def parallel_text(captions: pd.DataFrame, source: str, target: str) -> pd.DataFrame:
@@ -34,15 +35,17 @@ def parallel_text(captions: pd.DataFrame, source: str, target: str) -> pd.DataFr
     pairs = sides["source"][["meaning", "image_id", "split", "source_id", "source"]].merge(
         sides["target"][["meaning", "target_id", "target"]], on="meaning"
     )
-    raise_problems("parallel text", _splits_without(pairs, source, target))
+    hint = split_hint(captions["split"])
+    raise_problems("parallel text", _splits_without(pairs, source, target, hint))
     columns = ["source_id", "target_id", "image_id", "split", "source", "target"]
     return pairs[columns].sort_values(["source_id", "target_id"], ignore_index=True)
 
 
-def _splits_without(pairs: pd.DataFrame, source: str, target: str) -> Iterator[str]:
+def _splits_without(pairs: pd.DataFrame, source: str, target: str, hint: str) -> Iterator[str]:
     for split in ("train", "val"):
         if split not in set(pairs["split"]):
             yield (
                 f"expected translations between {source!r} and {target!r} with a "
-                f"source_caption_id in the split {split}, found none. Name a data set that has them"
+                f"source_caption_id in the split {split}, found none. Name a data set that has "
+                f"them{hint}"
             )

@@ -225,7 +225,10 @@ TASKS: dict[str, Callable[[Evaluated], Report]] = {
     "word_translation": word_translation_report,
     "probes": probe_report,
 }
-"""A report by task. A new one needs nothing else: its file, tables and figures bear its name."""
+"""A report by task: ``per_seed``, by seed and item (a language, or a pair) its numbers.
+
+A new one needs nothing else: its file, tables and figures bear its name.
+"""
 
 
 def _per_seed(run: Evaluated, score: Callable[[int], Report]) -> dict[str, Report]:

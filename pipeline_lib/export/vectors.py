@@ -205,7 +205,8 @@ def parts(table: Path) -> Iterator[pa.Table]:
         for batch in _of_text(table) if is_text else _of_parquet(table):
             part = pa.Table.from_batches([batch])
             part.validate(full=True)
-            yield part.rename_columns(part.column_names)  # raises where one is no UTF-8
+            renamed = part.rename_columns(part.column_names)  # raises where one is no UTF-8
+            yield renamed.replace_schema_metadata(part.schema.metadata)  # with pandas' index
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if getattr(error, "errno", None):  # of the operating system; a damaged page has none
             raise

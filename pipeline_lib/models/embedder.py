@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from html import unescape
 from pathlib import Path
@@ -150,7 +150,7 @@ class Embedder:
         ids = self.model.vocabulary.word_ids([*tokens], language)
         return dict(zip(tokens.values(), (ids != UNK).tolist(), strict=True))
 
-    def embed_images(self, photos: Sequence[os.PathLike | str | BinaryIO]) -> np.ndarray:
+    def embed_images(self, photos: Iterable[os.PathLike | str | BinaryIO]) -> np.ndarray:
         """Return the vectors of photos ``float32 [photos, embed_dim]``.
 
         Args:
@@ -162,7 +162,8 @@ class Embedder:
         """
         if isinstance(photos, (str, os.PathLike)) or hasattr(photos, "read"):
             raise ContractError(f"photos: expected a list of them, found {str(photos)!r}")
-        if not len(photos):
+        photos = [*photos]
+        if not photos:
             return self._no_vectors
         raise_problems("photos", _neither_path_nor_file(photos))
         found = [*self.embed_each([p if hasattr(p, "read") else Path(p) for p in photos])]

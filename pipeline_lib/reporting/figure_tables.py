@@ -12,6 +12,7 @@ import pandas as pd
 from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.evaluation.retrieval.sentences import PROTOCOLS
 from pipeline_lib.reporting.figures import (
+    APART,
     MIXED,
     ONE_CAPTION,
     RECALLS,
@@ -89,7 +90,7 @@ def figure_tables(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Ite
         yield _mixed_table(by_task[MIXED])
     yield _hub_table(probes)
     yield _kind_table(probes, best)
-    for task in sorted(by_task.keys() - {*_TASKS, "retrieval", MIXED, ONE_CAPTION, "probes"}):
+    for task in sorted(by_task.keys() - {*_TASKS, ONE_CAPTION, *APART}):
         yield _plain_table(str(task), by_task[task])
 
 
@@ -249,13 +250,19 @@ def _kind_table(figures: pd.DataFrame, best: Sequence[tuple[str, str]]) -> Table
 
 def _plain_table(task: str, figures: pd.DataFrame) -> Table | None:
     """Return the figures of a task that has no table of its own."""
-    names = figures[["variant", "metric"]].drop_duplicates().itertuples(index=False)
     columns = [
         # Which of them is better the greater it is, nobody said.
-        Column(f"{variant} {metric}".strip(), variant, metric, ranked=False)
-        for variant, metric in names
+        Column(f"{variant} {metric}".strip(), variant, metric, _form(values["value"]), ranked=False)
+        for (variant, metric), values in figures.groupby(["variant", "metric"], sort=False)
     ]
     return _table(task, task.replace("_", " "), ["recipe", "item"], columns, figures)
+
+
+def _form(values: pd.Series) -> str:
+    """Return how figures of an unknown kind are written: counts whole, shares of one finer."""
+    if (values == values.round()).all() and (values.abs() > 1).any():
+        return ",.0f"
+    return ".3f" if (values.abs() <= 1).all() else ",.1f"
 
 
 class _Cell(NamedTuple):

@@ -43,7 +43,13 @@ HEADLINES = {
     "word_translation": ("p1", "learnt"),
     TRANSLATED: ("sum_of_recalls", "mean_recall"),
 }
-"""Metrics by task that results/tasks.csv holds, beside recalls in folds; the reports hold all."""
+"""Metrics by task that results/tasks.csv holds, beside recalls in folds; the reports hold all.
+
+Of a task that is named neither here nor in :data:`APART` it holds all but numbers of queries.
+"""
+
+APART = ("retrieval", MIXED, "probes")
+"""Tasks of whose figures summary.csv, or a table of their own, holds the main ones."""
 
 _COUNTS = ("n_queries", "n_pairs")
 
@@ -67,8 +73,9 @@ def figures(reports: Reports, translated: Iterable[dict] = ()) -> pd.DataFrame:
 
 
 def headlines(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the figures of :data:`HEADLINES` and the recalls in folds."""
+    """Return the figures of :data:`HEADLINES`, of unknown tasks, and the recalls in folds."""
     chosen = table["variant"].str.startswith("folds/") & table["metric"].isin(RECALLS)
+    chosen |= ~table["task"].isin([*HEADLINES, *APART]) & ~table["metric"].isin(_COUNTS)
     for task, metrics in HEADLINES.items():
         chosen |= (table["task"] == task) & table["metric"].isin(metrics)
     return table[chosen]
@@ -149,7 +156,7 @@ def _rows(seeds: Sequence[dict], way: tuple[str, ...] = ()) -> Iterator[dict[str
         if isinstance(found[0], Mapping):
             yield from _rows(found, (*way, key))
         elif isinstance(found[0], int | float):
-            item, *variant = way
+            item, *variant = way or ("",)
             name = {"item": item, "variant": "/".join(variant), "metric": key}
             yield {**name, **_figure(seeds, key, found)}
 

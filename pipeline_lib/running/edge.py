@@ -26,6 +26,9 @@ MISTAKE, FAULT = 2, 1
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after Ctrl+C, as shells have it."""
 
+CLOSED = 128 + signal.SIGPIPE
+"""Exit code where the reader of the output has closed it, such as ``head``, as shells have it."""
+
 TRACEBACK, VARIABLE = "--traceback", "POLYVIEW_TRACEBACK"
 
 _EPILOG = (
@@ -71,6 +74,8 @@ class _Edge:
             if len(own) < len(given) or os.environ.get(VARIABLE) == "1":
                 raise
             message, code = explained(error)
+            if _is_of_output(error):
+                _print_no_more()
         click.echo(f"error: {message}", err=True)
         sys.exit(code)
 
@@ -78,6 +83,11 @@ class _Edge:
         """Do the work; of an interruption say no more than what comes next."""
         try:
             return super().invoke(ctx)
+        except BrokenPipeError as error:
+            if not _is_of_output(error):
+                raise
+            _print_no_more()  # who read it has read enough
+            ctx.exit(CLOSED)
         except KeyboardInterrupt:
             click.echo(
                 "\ninterrupted. Run the command again: what is kept is not done anew", err=True
@@ -98,7 +108,8 @@ def explained(error: Exception) -> tuple[str, int]:
     if isinstance(error, _MISTAKES):
         return str(error), MISTAKE
     if isinstance(error, OSError) and error.errno in DISK:
-        return f"{error.filename or os.getcwd()}: {DISK[error.errno]}.", MISTAKE
+        where = error.filename or ("standard output" if _is_of_output(error) else os.getcwd())
+        return f"{where}: {DISK[error.errno]}.", MISTAKE
     if isinstance(error, OSError) and error.errno and error.filename:
         return f"{error.filename}: the system says: {error.strerror}. Mend it there.", MISTAKE
     if lacks_memory(error) or isinstance(error.__cause__, BrokenProcessPool):
@@ -113,6 +124,17 @@ def explained(error: Exception) -> tuple[str, int]:
         f"{_place(error)}. {TRACEBACK} or {VARIABLE}=1 shows more; please report it.",
         FAULT,
     )
+
+
+def _is_of_output(error: Exception) -> bool:
+    """Return whether what failed is printing; else it was a file, or another pipe."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(frame.filename == click.utils.__file__ for frame in frames)
+
+
+def _print_no_more() -> None:
+    """Let Python's own last flush succeed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def _place(error: Exception) -> str:

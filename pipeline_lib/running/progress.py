@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pipeline_lib.running.edits import Watch
+
 _HOME = Path(".dvc/tmp/polyview")
 _PLAN, _SECONDS, _KEPT = _HOME / "plan.json", _HOME / "seconds.json", _HOME / "kept"
 
@@ -42,14 +44,28 @@ class Following:
 
     Attributes:
         ready: Later stages of which all inputs are there: see :func:`ready_stages`.
+        watch: What it reads that may be edited; None where DVC tells nothing of it.
     """
 
     def __init__(self, stage: str, run: str, arguments: Sequence[str]) -> None:
         """Print where in the run the stage stands."""
         self.stage, self.start = stage, time.monotonic()
-        plan, needs = _plan(run, arguments)
-        self.outputs, self.ready = plan.get(stage), ready_stages(stage, plan, needs)
+        known = _known_plan(run, arguments)
+        plan = known.get("stages", {})
+        self.outputs = plan.get(stage)
+        self.ready = ready_stages(stage, plan, known["needs"]) if known.get("in_order") else []
+        self.watch = None
+        if stage in plan:
+            self.watch = Watch(known["needs"][stage], known["keys"][stage], known["outputs"])
         print(progress_line(stage, plan, _read(_SECONDS)), end="", file=sys.stderr, flush=True)
+
+    def is_stale(self) -> bool:
+        """Return whether the code or the settings that the stage is to read were edited."""
+        return self.watch is not None and self.watch.is_stale()
+
+    def is_edited(self) -> bool:
+        """Return whether something was edited that the stage read."""
+        return self.watch is not None and self.watch.is_edited()
 
     def end(self, code: int, ahead: float) -> None:
         """Keep the stage's time and outputs; put back the last outputs if it failed.
@@ -122,22 +138,22 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-def _plan(run: str, arguments: Sequence[str]) -> tuple[Plan, Needs]:
+def _known_plan(run: str, arguments: Sequence[str]) -> dict:
     """Return the plan of this run, made by its first stage; nothing where DVC tells none."""
     if not _HOME.parent.parent.is_dir():
-        return {}, {}
+        return {}
     known = _read(_PLAN)
     if known.get("run") != run:
         _make_plan(run, arguments)
         known = _read(_PLAN)
         if known.get("run") != run:
-            return {}, {}
+            return {}
         with contextlib.suppress(OSError):
             _forget_all_but(known["outputs"], _KEPT)
         for outputs in known["stages"].values():
             with contextlib.suppress(OSError):  # one that is just written
                 _keep(outputs)
-    return known["stages"], known["needs"]
+    return known
 
 
 def _make_plan(run: str, arguments: Sequence[str]) -> None:
@@ -147,14 +163,20 @@ def _make_plan(run: str, arguments: Sequence[str]) -> None:
         os.waitpid(child, 0)
         return
     with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
-        plan, needs, outputs = _asked_of_dvc(arguments)
-        _write(_PLAN, {"run": run, "stages": plan, "needs": needs, "outputs": outputs})
+        _write(_PLAN, {"run": run, **_asked_of_dvc(arguments)})
     os._exit(0)
 
 
-def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs, list[str]]:
-    """Return the plan, what its stages read, and the outputs of all stages that there are."""
+def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, object]:
+    """Return what is known of a run.
+
+    Returns:
+        ``stages``: a plan. ``needs``: what each of them reads, and ``keys``, of params.yaml.
+        ``in_order``: whether none of them comes before one that it reads of. ``outputs``: those of
+        all stages that there are.
+    """
     from dvc.cli import parse_args
+    from dvc.dependency import ParamsDependency
     from dvc.dvcfile import PROJECT_FILE
     from dvc.repo import Repo
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
@@ -165,11 +187,20 @@ def _asked_of_dvc(arguments: Sequence[str]) -> tuple[Plan, Needs, list[str]]:
         graph = get_active_graph(repo.index.graph)
         options = {key: asked[key] for key in ("pipeline", "downstream")}
         steps = chosen if asked["single_item"] else plan_repro(graph, chosen, **options)
-        plan = {step.addressing: [out.def_path for out in step.outs] for step in steps}
-        # Of fewer, networkx draws the order in each process anew: what is written before what?
-        told = steps if 2 * len(steps) >= len(graph) else []
-        needs = {step.addressing: [dep.def_path for dep in step.deps] for step in told}
-        return plan, needs, [out.def_path for stage in graph for out in stage.outs]
+        values = {
+            step.addressing: [dep for dep in step.deps if isinstance(dep, ParamsDependency)]
+            for step in steps
+        }
+        return {
+            "stages": {step.addressing: [out.def_path for out in step.outs] for step in steps},
+            "needs": {step.addressing: [dep.def_path for dep in step.deps] for step in steps},
+            "keys": {
+                name: [key for dep in deps for key in dep.params] for name, deps in values.items()
+            },
+            # Of fewer, networkx draws the order in each process anew: what is written before what?
+            "in_order": 2 * len(steps) >= len(graph),
+            "outputs": [out.def_path for stage in graph for out in stage.outs],
+        }
 
 
 def due_stages(stages: Sequence[str]) -> list[str]:

@@ -48,7 +48,8 @@ LIBRARIES = (
 )
 """What most stages import. SciPy is not among them: its first import chooses its kernels."""
 
-_INTERRUPTED = 130
+_INTERRUPTED, _MISTAKE = 130, 2
+"""Exit codes: those of edge.py, which imports more than a process that only waits needs."""
 
 
 def run_warm(package: str) -> None:
@@ -88,15 +89,26 @@ def _followed(
     following: Following, module: str, connection: socket.socket | None, child: int | None
 ) -> int:
     """Wait for a stage, in the server or in a child of this process; return its exit code."""
-    ahead = 0.0
+    code, ahead = _MISTAKE, 0.0
     try:
-        if connection:
-            ahead = _ask(connection, module, following)
-        code = _ended(child) if child else _answered(connection)
+        if following.is_stale():
+            _stop(child)
+        else:
+            if connection:
+                ahead = _ask(connection, module, following)
+            code = _ended(child) if child else _answered(connection)
+        if not code and following.is_edited():
+            code = _MISTAKE
     except KeyboardInterrupt:
         code = _INTERRUPTED
     following.end(code, ahead)
     return code
+
+
+def _stop(child: int | None) -> None:
+    if child:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 def _following(dvc: int) -> Following:

@@ -25,6 +25,9 @@ from pipeline_lib.settings.strict import (
 Dropout = Annotated[float, Field(ge=0, lt=1)]
 T = TypeVar("T", bound=Strict)
 
+OF_TWO_SIDES = {"order", "squared_order"}
+"""Those of the similarities (:class:`Architecture`) whose value changes when sides are swapped."""
+
 
 class Architecture(Strict):
     """What all joint spaces have, whatever their encoders.

@@ -4,7 +4,7 @@ An optimizer or a schedule is added here and, under the same name, in training/o
 """
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -13,24 +13,25 @@ from pipeline_lib.settings.strict import Ascending, Rate, Strict, Whole
 Decay = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Adam(Strict):
+class Optimizer(Strict):
+    """What every optimizer says of itself."""
+
+    takes_sparse: ClassVar[bool] = False
+    """Whether it reads gradients of some words alone, such as those of the text encoder bag."""
+
+
+class Adam(Optimizer):
     """Adam (Kingma & Ba 2015); it has no keys of its own."""
 
-    def problems(self) -> Iterator[str]:
-        """Yield what the keys contradict."""
-        if self.text_encoder == "bag" and self.tune_words and self.precision != "f64":
-            yield (
-                "optimizer: text_encoder bag has sparse gradients of its words: needs adamw, "
-                "found adam"
-            )
 
-
-class AdamW(Strict):
+class AdamW(Optimizer):
     """AdamW (Loshchilov & Hutter 2019); each word learns in the updates that read it, alone.
 
     Attributes:
         weight_decay: Share of a matrix that each update takes off, times the learning rate.
     """
+
+    takes_sparse: ClassVar[bool] = True
 
     weight_decay: Rate
 

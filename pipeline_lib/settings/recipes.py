@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal
 
 from pipeline_lib.settings.architecture import (
+    OF_TWO_SIDES,
     PARTS,
     Architecture,
     architecture_form,
@@ -18,9 +19,6 @@ from pipeline_lib.settings.losses import LOSSES
 from pipeline_lib.settings.objectives import OBJECTIVES
 from pipeline_lib.settings.optimization import OPTIMIZERS, SCHEDULES
 from pipeline_lib.settings.strict import Count, Name, Rate, Seed, Several
-
-_OF_TWO_SIDES = {"order", "squared_order"}
-"""Similarities for which it matters which side is which."""
 
 
 class Recipe(Architecture):
@@ -98,6 +96,10 @@ class Recipe(Architecture):
     max_epochs: Count
 
     @property
+    def _has_sparse_gradients(self) -> bool:
+        return self.text_encoder == "bag" and self.tune_words and self.precision != "f64"
+
+    @property
     def architecture(self) -> Architecture:
         """What the model is, without how it learns."""
         form = architecture_form(vars(self))
@@ -109,11 +111,17 @@ class Recipe(Architecture):
         Where two sides differ, training has the language that comes first in the alphabet as a: a
         score of the other way round is none that was learnt.
         """
-        learnt = self.compares_sentences and self.similarity in _OF_TWO_SIDES
+        learnt = self.compares_sentences and self.similarity in OF_TWO_SIDES
         return learnt and a_language > b_language
 
     def problems(self) -> Iterator[str]:
         """Yield what its parts contradict in each other."""
+        if self._has_sparse_gradients and not OPTIMIZERS[self.optimizer].takes_sparse:
+            able = " or ".join(name for name, form in OPTIMIZERS.items() if form.takes_sparse)
+            yield (
+                "optimizer: text_encoder bag has sparse gradients of its words: needs "
+                f"{able}, found {self.optimizer}"
+            )
         if getattr(self, "orthogonal_map", False) and not self.learns_lexicon:
             yield f"orthogonal_map: no part of the objective {self.objective} fits it"
 

@@ -5,7 +5,7 @@ that are said of the same photos come out alike, without a lexicon.
 """
 
 import math
-from collections import Counter
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,13 @@ from pipeline_lib.text.word_vectors import Words
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+Where = array
+"""Numbers of documents: one per occurrence of a term, in their order. Four bytes each."""
+
 _ITERATIONS = 5
+
+_TERMS = 1000
+"""Terms whose vectors are made at once; their frequencies take some kilobytes each."""
 
 _DECIMALS = 6
 """Vectors are rounded, so that no CPU's last bit is left in them."""
@@ -61,7 +67,7 @@ def largest_dim(pairs: pd.DataFrame, min_count: int) -> int:
     return min(len(_frequent(found, min_count)), photos)
 
 
-def _by_language(pairs: pd.DataFrame) -> tuple[dict[str, dict[str, Counter[int]]], int]:
+def _by_language(pairs: pd.DataFrame) -> tuple[dict[str, dict[str, Where]], int]:
     """Return in which photos each word of each language stands, and how many photos there are."""
     documents, photos = pd.factorize(pairs["image_id"])
     found = {
@@ -71,37 +77,46 @@ def _by_language(pairs: pd.DataFrame) -> tuple[dict[str, dict[str, Counter[int]]
     return found, len(photos)
 
 
-def _frequent(found: Mapping[str, Mapping[str, Counter[int]]], least: int) -> list[Counter[int]]:
+def _frequent(found: Mapping[str, Mapping[str, Where]], least: int) -> list[Where]:
     """Return where each word of enough photos stands."""
-    return [where for words in found.values() for where in words.values() if len(where) >= least]
+    every = (where for words in found.values() for where in words.values())
+    return [where for where in every if len(where) >= least and len({*where}) >= least]
 
 
-def _occurrences(sentences: Iterable[list[str]], documents: np.ndarray) -> dict[str, Counter[int]]:
-    """Return how often each word stands in each document."""
-    found: dict[str, Counter[int]] = {}
+def _occurrences(sentences: Iterable[list[str]], documents: np.ndarray) -> dict[str, Where]:
+    """Return in which documents each word stands."""
+    found: dict[str, Where] = {}
     for tokens, document in zip(sentences, documents.tolist(), strict=True):
         for token in tokens:
-            found.setdefault(token, Counter())[document] += 1
+            found.setdefault(token, Where("i")).append(document)
     return found
 
 
-def _pieces(words: Mapping[str, Counter[int]]) -> dict[str, Counter[int]]:
-    """Return how often each piece that words share stands in each document."""
+def _pieces(words: Mapping[str, Where]) -> dict[str, Where]:
+    """Return in which documents each piece stands that words share."""
     known = set(shared_pieces(words))
-    found: dict[str, Counter[int]] = {}
+    found: dict[str, Where] = {}
     for word, where in words.items():
         for piece in cut(word, known):
-            found.setdefault(piece, Counter()).update(where)
+            found.setdefault(piece, Where("i")).extend(where)
     return found
 
 
-def _matrix(terms: list[Counter[int]], documents: int) -> "csr_matrix":
+def _counted(where: Where) -> tuple[np.ndarray, np.ndarray]:
+    """Return the documents, in the order of their first occurrence, and how often each occurs."""
+    documents, first, counts = np.unique(where, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return documents[order], counts[order]
+
+
+def _matrix(terms: list[Where], documents: int) -> "csr_matrix":
     """Return terms as rows of unit length ``[terms, documents]``, frequencies on a log scale."""
     sparse = import_on_common_kernel("scipy.sparse")
-    columns = np.fromiter((d for term in terms for d in term), np.int64)
-    logs = {count: 1 + math.log(count) for count in {n for term in terms for n in term.values()}}
-    weights = np.fromiter((logs[n] for term in terms for n in term.values()), np.float64)
-    ends = np.cumsum([0, *map(len, terms)])
+    standing, counts = zip(*map(_counted, terms), strict=True)
+    columns, often = np.concatenate(standing).astype(np.int64), np.concatenate(counts)
+    logs = [0.0, *(1 + math.log(count) for count in range(1, often.max() + 1))]
+    weights = np.array(logs)[often]
+    ends = np.cumsum([0, *map(len, standing)])
     squares = np.add.reduceat(weights * weights, ends[:-1])
     weights /= np.repeat(np.sqrt(squares), np.diff(ends))
     return sparse.csr_matrix((weights, columns, ends), shape=(len(terms), documents))
@@ -120,11 +135,14 @@ def _space(matrix: "csr_matrix", dim: int) -> np.ndarray:
     return found
 
 
-def _vectors(terms: Mapping[str, Counter[int]], space: np.ndarray) -> Words:
+def _vectors(terms: Mapping[str, Where], space: np.ndarray) -> Words:
     """Return the terms that have a direction in the space, and their vectors."""
     ordered = sorted(terms)
+    blocks = (ordered[start : start + _TERMS] for start in range(0, len(ordered), _TERMS))
+    found = np.concatenate(
+        [_matrix([terms[term] for term in block], len(space)) @ space for block in blocks]
+    )
     # A word that lies in the space has numbers of unit variance, which learn at a usual rate.
-    found = _matrix([terms[term] for term in ordered], len(space)) @ space
     found = np.round(found * math.sqrt(space.shape[1]), _DECIMALS).astype(np.float32)
     rows = np.flatnonzero(found.any(axis=1))
     return [ordered[row] for row in rows], found[rows]

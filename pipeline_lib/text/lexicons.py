@@ -5,6 +5,8 @@ training dictionary (§4.1), all of which is in the full one. So their test is o
 learnt. Next to their folds (``paper``) stand clean ones, in which no test source word is learnt.
 """
 
+import codecs
+import io
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Set
 from pathlib import Path
@@ -93,12 +95,17 @@ def _read_all(paths: Iterable[Path], problems: list[str]) -> Translations:
         if not path.is_file():
             problems.append(f"{path.name}: not found")
             continue
+        content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
         try:
-            with open(path, encoding="utf-8-sig", newline="\n") as file:
-                found, faults = parse_dictionary(file)
+            text = content.decode()
         except UnicodeDecodeError as error:
-            problems.append(f"{path.name}: expected UTF-8, found {error}")
+            line = content.count(b"\n", 0, error.start) + 1
+            problems.append(
+                f"{path.name}: expected UTF-8, found byte {content[error.start]:#04x} in line "
+                f"{line}. Convert the file to UTF-8"
+            )
             continue
+        found, faults = parse_dictionary(io.StringIO(text, newline="\n"))
         pairs |= found
         problems += [f"{path.name}: {fault}" for fault in faults]
     return pairs
@@ -107,14 +114,24 @@ def _read_all(paths: Iterable[Path], problems: list[str]) -> Translations:
 def _empty_folds(
     by_protocol: Mapping[str, Mapping[str, Translations]], files: Mapping[str, Translations]
 ) -> Iterator[str]:
+    said = by_protocol["paper"]
     for protocol, folds in by_protocol.items():
         for fold, pairs in folds.items():
             if not pairs:
                 yield (
-                    f"{protocol}: none of {len(files[fold])} pairs is left to {fold} on. Expected "
-                    "pairs of words of the training captions: check languages, their order, case "
-                    "and tokenisation"
+                    f"{protocol}: none of {len(files[fold])} pairs is left to {fold} on. "
+                    + (_ALL_TESTED if said[fold] else _NONE_SAID)
                 )
+
+
+_NONE_SAID = (
+    "Expected pairs of words of the training captions: check languages, their order, case and "
+    "tokenisation"
+)
+_ALL_TESTED = (
+    "Each source word that captions have is one of the test's: add pairs of other words, or test "
+    "fewer"
+)
 
 
 def _table(

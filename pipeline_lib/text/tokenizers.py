@@ -84,7 +84,8 @@ def build_tokenizer(
         )
     steps = [
         _to_nfc,
-        *([_lower_case(language)] if lowercase else []),
+        # Some letters have a composed form in lower case only, such as ẖ.
+        *([_lower_case(language), _to_nfc] if lowercase else []),
         *([punctuation_normalizer(language, normalize == "unicode")] if normalize else []),
         TOKENIZERS[tokenizer](language),
     ]

@@ -183,8 +183,11 @@ def _read_lines(
     ranks: dict[str, int] = {}
     problems: list[str] = []
     unreadable: list[int] = []
-    number, foreign = 1, 0
+    number, foreign, empty = 1, 0, 0
     for number, line in enumerate(lines, start=2):
+        if not line.rstrip():
+            empty += 1
+            continue
         key, _, numbers = line.rstrip(b" \r\n").partition(b" ")
         foreign += not key.isascii()
         try:
@@ -208,13 +211,17 @@ def _read_lines(
             f"expected UTF-8, found {len(unreadable):,} of {foreign:,} words with letters beyond "
             f"ASCII that are none (first: line {unreadable[0]}). Convert the file to UTF-8"
         )
-    return found, problems, number - 1
+    return found, problems, number - 1 - empty
 
 
 def _parse(numbers: bytes, dim: int) -> np.ndarray:
     fields = numbers.split(b" ")
     if len(fields) != dim:
         raise ValueError(f"expected {dim} numbers after the word, found {len(fields)}")
+    if b"_" in numbers:  # which Python reads as a thousands separator
+        raise ValueError(
+            f"expected numbers such as -0.01, found {numbers.decode('ascii', 'replace')!r}"
+        )
     try:
         vector = np.array([float(field) for field in fields], np.float32)
     except ValueError as error:
@@ -246,7 +253,7 @@ def _skip_gram(sentences: list[list[str]], options: FastTextVectors) -> "FastTex
 def _vectors(model: "FastText", words: Set[str]) -> Words:
     ordered = sorted(words)
     matrix = np.stack([model.wv.get_vector(word) for word in ordered]).astype(np.float64)
-    lengths = np.array([math.sqrt(math.fsum(row)) for row in (matrix * matrix).tolist()])
+    lengths = np.array([math.sqrt(math.fsum((row * row).tolist())) for row in matrix])
     rows = np.flatnonzero(lengths)
     unit = matrix[rows] / lengths[rows, None]
     return [ordered[row] for row in rows], unit.astype(np.float32)

@@ -49,8 +49,7 @@ class Material:
         How tokens and features were made is in them, not here: photos that have moved, or are read
         in smaller batches, train nothing anew where their features are the same.
         """
-        captions = pairs_of_seed(self.pairs, seed).drop(columns="seed").to_json(orient="values")
-        pairs = hashlib.sha256(captions.encode()).hexdigest()
+        pairs = _digest_of_rows(pairs_of_seed(self.pairs, seed).drop(columns="seed"))
         new = self.recipe.initial == NONE
         initial = None if new else _learnt(folder_of(self.models, seed))
         settings = of_seed(self.recipe, seed).model_dump()
@@ -77,6 +76,19 @@ class Material:
         vocabulary = self.vocabulary(seed)
         train, val = (self.examples(split, seed, vocabulary) for split in ("train", "val"))
         return self.learner(seed, vocabulary, train.features.shape[1]), train, val
+
+
+def _digest_of_rows(table: pd.DataFrame) -> str:
+    """Return the SHA-256 of a table as JSON, of which no more than some rows are in memory."""
+    digest = hashlib.sha256(b"[")
+    for start in range(0, len(table), _ROWS):
+        rows = table.iloc[start : start + _ROWS].to_json(orient="values")
+        digest.update(b"," * (start > 0) + rows[1:-1].encode())
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+_ROWS = 50_000
 
 
 def _learnt(model: Path) -> dict[str, str]:

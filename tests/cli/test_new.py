@@ -32,6 +32,7 @@ from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.readers import read_corpus
 from pipeline_lib.corpora.selection import select
 from pipeline_lib.settings.loading import load_settings
+from pipeline_lib.settings.messages import read_yaml
 from pipeline_lib.text.latent_semantics import latent_semantic_vectors
 from pipeline_lib.text.tokenizers import tokenize_captions
 from pipeline_lib.text.training_text import training_captions
@@ -834,3 +835,15 @@ def test_utf_16_is_named_alone(root, encoding):
     result = new(path)
     assert_refused(root, result, "found UTF-16. Save it as UTF-8")
     assert "Mend the header" not in result.output
+
+
+def test_the_example_of_a_comparison_can_be_uncommented(root):
+    rows = [(name, "en", f"en {name}") for name in NAMES]
+    made(root, new(write(rows)))
+    path = root / "studies/mine/params.yaml"
+    text = path.read_text(encoding="utf-8")
+    [example] = re.findall("(?m)^# (  larger: .*)$", text)
+    text = text.replace("comparisons: {}\n", f"comparisons:\n{example}\n")
+    path.write_text(text.replace("[mine_large]", "[mine]"), encoding="utf-8")
+    found = read_yaml(path)["comparisons"]["larger"]
+    assert found["question"] == "Does a larger space help?"

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from pipeline_lib.contract.facts import read_facts
@@ -63,3 +64,9 @@ def test_no_p_is_rounded_to_0_which_a_correction_would_keep(tmp_path, p, written
     write_report({"gain": {"p": p, "difference": 1e-7}, "none": {"p": None}}, tmp_path / "x.json")
     found = {"gain": {"p": written, "difference": 0.0}, "none": {"p": None}}
     assert read_report(tmp_path / "x.json") == found
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    counted = {"n": np.int64(3), "p": np.float64(1 / 3), "some": [np.float32(0.5), np.bool_(True)]}
+    write_report(counted, tmp_path / "x")
+    assert read_report(tmp_path / "x") == {"n": 3, "p": 0.3333, "some": [0.5, True]}

@@ -165,3 +165,15 @@ def test_captions_are_added_to_the_real_data_set(real_data, tmp_path):
     own = found[found["language"] == "es"]
     assert [*own["split"].unique()] == ["test"]
     assert own["image_id"].nunique() == len(photos) > 800
+
+
+def test_a_position_that_is_filled_in_and_taken_is_said_to_be_a_column(tmp_path):
+    raw = add(write_flickr8k(tmp_path), ["image\tlanguage\ttext", "11.jpg\ten\tA sixth one."])
+    assert "has (say in a column position which it is), found '0'" in refusal(raw, ["en"])
+
+
+def test_languages_of_a_table_that_cannot_be_read_are_not_missed(tmp_path):
+    lines = ["image\tsplit\tlanguage\ttext", "11.jpg\ttrain\tes\tUn."]
+    said = refusal(add(write_flickr8k(tmp_path), lines), ["en", "es"])
+    assert "1 problem(s)" in said
+    assert "languages:" not in said

@@ -1,6 +1,7 @@
 """Readers of raw corpora, against files written here and against the real data's own counts."""
 
 import csv
+import errno
 import gzip
 import json
 import random
@@ -31,6 +32,7 @@ from pipeline_lib.corpora.corpus import CAPTION_COLUMNS, Corpus
 from pipeline_lib.corpora.own_captions import _in_circles as in_circles
 from pipeline_lib.corpora.parallel import parallel_text
 from pipeline_lib.corpora.readers import READERS, read_corpus
+from pipeline_lib.running.edge import explained
 
 ALL_SPLITS = [split.name for split in multi30k.SPLITS]
 MULTI30K = {"languages": ["en", "de", "fr", "cs"], "splits": ALL_SPLITS}
@@ -945,3 +947,16 @@ def test_multi30k_reads_only_the_splits_asked_for(tmp_path):
     raw = write_multi30k(tmp_path)
     corpus = READERS["multi30k"](raw, "m", languages=["en", "de"], splits=["train", "test"])
     assert set(corpus.captions["split"]) == set(corpus.images["split"]) == {"train", "test"}
+
+
+def test_a_file_that_may_not_be_read_need_not_be_fetched_again(tmp_path, monkeypatch):
+    raw = write_multi30k(tmp_path)
+
+    def refuse(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(PermissionError) as refused:
+        READERS["multi30k"](raw, "m", languages=["en"], splits=ALL_SPLITS)
+    message, _ = explained(refused.value)
+    assert message.endswith("permission denied. Change the permissions, or the owner.")

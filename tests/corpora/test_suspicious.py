@@ -8,6 +8,7 @@ from refusals import refused
 from pipeline_lib.corpora.columns import COLUMNS
 from pipeline_lib.corpora.corpus import split_hint
 from pipeline_lib.corpora.files import clean
+from pipeline_lib.corpora.own_table import complete_table
 from pipeline_lib.corpora.table import read_captions_table
 
 
@@ -109,3 +110,32 @@ def test_a_translation_of_something_unknown_that_others_translate_is_not_warned_
     french = row(language="fr", kind="translation", of="de/translation/0")
     read(tmp_path, german, french, row("b.jpg"))
     assert not capsys.readouterr().err
+
+
+def test_a_caption_that_begins_and_ends_with_quoted_words_is_no_quoted_one(tmp_path, capsys):
+    read(tmp_path, row(text='"Stop" says the sign to "Bob"'))
+    assert capsys.readouterr().err == ""
+
+
+def test_of_a_repeated_place_no_warning_says_that_it_counts(tmp_path, capsys):
+    with refused(":3: expected each caption's place once"):
+        read(tmp_path, row(), row())
+    assert "further caption" not in capsys.readouterr().err
+
+
+def test_a_lone_carriage_return_is_a_blank_between_commas_too(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"image,language,text\na.jpg,en,a dog\ron the beach\n")
+    problems = []
+    assert complete_table(path, problems)["text"].tolist() == ["a dog on the beach"]
+    assert problems == []
+
+
+@pytest.mark.parametrize("begin", [b"\xff\xd8\xff\xe0", b"\x89PNG\r\n", b"GIF89a", b"RIFF"])
+def test_a_photo_is_no_table(tmp_path, begin):
+    path, problems = tmp_path / "a.tsv", []
+    path.write_bytes(begin + bytes(range(256)))
+    complete_table(path, problems)
+    assert problems == [
+        f"{path}: expected text between tabs or commas, found a photo. Name a table of texts"
+    ]

@@ -491,3 +491,14 @@ def test_features_of_another_kind_are_refused(embed, tmp_path, features, options
     result, output = embed(give(tmp_path / "features.h5", features, ["a", "b"]), *options)
     assert (result.exit_code, output.exists()) == (2, False)
     assert said in result.output
+
+
+def test_an_index_of_pandas_is_kept(embed, tmp_path):
+    rows = pd.DataFrame([row[1:] for row in ROWS], columns=["language", "text"])
+    rows.index = [f"row {n}" for n in range(len(rows))]
+    rows.to_parquet(tmp_path / "t.parquet")
+    result, output = embed(tmp_path / "t.parquet")
+    assert result.exit_code == 0, result.output
+    found = pd.read_parquet(output)
+    assert found.index.equals(rows.index)
+    assert [*found] == ["language", "text", "vector"]

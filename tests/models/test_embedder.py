@@ -201,3 +201,10 @@ def test_a_model_of_given_features_refuses_photos_and_says_what_it_takes(folder,
     features = np.random.default_rng(0).random((2, FEATURE_DIM))
     expected = Embedder.load(folder).embed_features(features)
     np.testing.assert_array_equal(embedder.embed_features(features), expected)
+
+
+def test_photos_may_come_from_a_generator(folder, photos):
+    embedder = Embedder.load(folder)
+    found = embedder.embed_images(Path(photo) for photo in photos)
+    np.testing.assert_array_equal(found, embedder.embed_images(photos))
+    assert embedder.embed_images(iter([])).shape == (0, found.shape[1])

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pipeline_lib.contract.published import COLUMNS
+from pipeline_lib.reporting.figure_tables import figure_tables
 from pipeline_lib.reporting.figures import figures, headlines
 from pipeline_lib.reporting.published import beside_published, published_tables
 
@@ -190,3 +191,20 @@ def test_the_table_shows_what_ran_and_what_its_figures_quote(table, published):
         "–",
     ]
     assert ("Not run", "sentence retrieval") not in rows
+
+
+def unknown_task(**seeds):
+    return figures({"mrr": {"one": {"per_seed": seeds}}})
+
+
+def test_a_task_that_nobody_knows_has_its_figures_in_tasks_csv_and_in_a_table():
+    found = unknown_task(**{seed: {"en": {"mrr": 0.264, "n_queries": 9}} for seed in ("1", "2")})
+    assert headlines(found)["metric"].tolist() == ["mrr"]
+    [table] = filter(None, figure_tables(found.assign(dataset="world", paper="own"), []))
+    assert table.name == "mrr"
+    assert [*table.rows[0]][2:] == ["2", "0.264 ± 0.000", "9 ± 0"]
+
+
+def test_a_figure_of_no_item_is_one():
+    found = unknown_task(**{"1": {"mrr": 0.264}})
+    assert found[["item", "variant", "metric", "value"]].values.tolist() == [["", "", "mrr", 0.264]]

@@ -156,3 +156,33 @@ def test_what_was_not_written_names_the_artefact(tmp_path, said):
         raise said
     assert error.value.errno == errno.ENOSPC
     assert error.value.filename == str(tmp_path / "artefact")
+
+
+def _printing(then, **environment):
+    program = (
+        "import click, os\nfrom pipeline_lib.running.edge import EdgeCommand\n"
+        "@click.command(cls=EdgeCommand)\ndef main():\n"
+        "    for n in range(100_000): click.echo(n)\nmain()"
+    )
+    script = f"exec {sys.executable} -c '{program}' {then}"
+    return subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_reader_that_has_read_enough_ends_a_command_as_a_signal_would(as_a_user, buffered):
+    run = _printing("| head -1; exit ${PIPESTATUS[0]}", PYTHONUNBUFFERED=buffered)
+    assert (run.returncode, run.stdout, run.stderr) == (128 + signal.SIGPIPE, "0\n", "")
+
+
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_of_a_full_disk_behind_the_output_the_output_is_named(as_a_user, buffered):
+    run = _printing("> /dev/full", PYTHONUNBUFFERED=buffered)
+    assert run.stderr == f"error: standard output: {DISK[errno.ENOSPC]}.\n"
+    assert run.returncode == MISTAKE

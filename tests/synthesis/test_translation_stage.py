@@ -561,3 +561,9 @@ def test_what_translates_a_translation_of_something_unknown_is_parallel_to_it():
     pairs = parallel_text(pd.concat([german, french]), "fr", "de")
     assert (pairs["source"] == "fr " + pairs["target"]).all()
     assert len(pairs) == 5
+
+
+def test_a_split_of_another_name_is_asked_after():
+    named_dev = captions().assign(split=captions()["split"].replace({"val": "dev"}))
+    with pytest.raises(ContractError, match="Did you mean 'val' for 'dev'"):
+        parallel_text(named_dev, "en", "de")

@@ -218,3 +218,17 @@ def test_of_the_paper_s_test_words_all_are_learnt_and_of_the_clean_ones_none(rea
     assert test == set(rows(lexicon, "clean", "test"))
     assert not {a for a, _ in test} & {a for a, _ in rows(lexicon, "clean", "train")}
     assert all(a in words["en"] for a in lexicon["source_word"])
+
+
+def test_where_all_learnt_words_are_tested_the_refusal_says_so(folder):
+    same = options(folder, train=["full.txt"], test=["full.txt"])
+    with refused("clean: none of", "Each source word that captions have is one of the test's"):
+        load_lexicon(same, WORDS)
+
+
+def test_a_byte_that_is_no_utf_8_has_its_line_wherever_it_stands(folder):
+    lines = [b"dog hund"] * 50_000 + [b"dog k\xf6ter"]
+    (folder / "full.txt").write_bytes(b"\n".join(lines))
+    said = "full.txt: expected UTF-8, found byte 0xf6 in line 50001. Convert the file to UTF-8"
+    with refused(said):
+        load_lexicon(options(folder), WORDS)

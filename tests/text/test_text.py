@@ -457,3 +457,10 @@ def test_language_that_was_not_trained_is_an_error_that_names_the_others():
     for use in (vocabulary.size, lambda language: vocabulary.encode(["a"], language)):
         with pytest.raises(ContractError, match="de, en; found 'cs'"):
             use("cs")
+
+
+@pytest.mark.parametrize("tokenizer", ["moses", "unicode", "whitespace"])
+def test_letters_that_are_composed_in_lower_case_only_are_composed(tokenizer):
+    """H with a line below has no capital of its own in Unicode: ẖ has a code, its capital two."""
+    tokenize = build_tokenizer("en", tokenizer, lowercase=True, normalize=False)
+    assert tokenize("H\u0331amas") == tokenize("\u1e96amas") == ["\u1e96amas"]

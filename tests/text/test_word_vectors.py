@@ -391,3 +391,15 @@ def test_a_word_that_stands_there_with_capitals_alone_has_their_vector(tmp_path,
 def test_capitals_with_accents_and_a_byte_order_mark(tmp_path):
     (tmp_path / "x.vec").write_text("2 2\nO\u0308l 1 0\nÄrmel 0 1\n", encoding="utf-8-sig")
     assert read_vec(tmp_path / "x.vec", {"öl", "ärmel"})[0] == ["ärmel", "öl"]
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n \r\n", "\n"])
+def test_empty_lines_at_the_end_are_no_words(tmp_path, end):
+    (tmp_path / "x.vec").write_text(f"1 2\na 1 2{end}", newline="")
+    assert read_vec(tmp_path / "x.vec", {"a"})[1].tolist() == [[1, 2]]
+
+
+def test_a_number_is_not_written_with_an_underscore(tmp_path):
+    (tmp_path / "x.vec").write_text("1 2\na 1_0 2\n")
+    with refused("line 2, 'a': expected numbers such as -0.01, found '1_0 2'"):
+        read_vec(tmp_path / "x.vec", {"a"})

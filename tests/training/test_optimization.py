@@ -9,6 +9,8 @@ from tiny_models import named
 from torch import nn
 
 from pipeline_lib.compute.arithmetic.mode import arithmetic
+from pipeline_lib.settings import optimization as optimization_settings
+from pipeline_lib.settings.optimization import Optimizer
 from pipeline_lib.settings.recipes import contradictions
 from pipeline_lib.training.optimization import SCHEDULES, RowwiseAdamW, make_optimizer
 
@@ -131,3 +133,9 @@ def test_the_rate_has_epochs_to_fall_in():
     [problem] = problems(warmup_epochs=20.0, max_epochs=20)
     assert problem == "warmup_epochs: expected fewer than max_epochs, 20, found 20.0"
     assert problems(warmup_epochs=19.5, max_epochs=20) == []
+
+
+def test_an_optimizer_takes_no_sparse_gradients_unless_it_says_so(monkeypatch):
+    monkeypatch.setitem(optimization_settings.OPTIMIZERS, "other", type("Other", (Optimizer,), {}))
+    [problem] = problems(optimizer="other")
+    assert problem.endswith("needs adamw, found other")

@@ -14,6 +14,7 @@ from tiny_models import named
 from pipeline_lib.evaluation.validation import validation_scores
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.running.publishing import tree_sha256
+from pipeline_lib.training import material as material_module
 from pipeline_lib.training import seeds as module
 from pipeline_lib.training.material import Material
 from pipeline_lib.training.seeds import (
@@ -242,3 +243,14 @@ def test_objectives_of_one_architecture_begin_alike_under_the_same_seed():
     for other in begun[1:]:
         assert begun[0].keys() == other.keys()
         assert all(torch.equal(begun[0][name], other[name]) for name in other)
+
+
+def test_the_digest_of_captions_is_that_of_their_json_however_many_are_read_at_once(monkeypatch):
+    table = tiny.pairs().drop(columns="seed")
+    whole = hashlib.sha256(table.to_json(orient="values").encode()).hexdigest()
+    for rows in (1, 2, len(table) - 1, len(table), 50_000):
+        monkeypatch.setattr(material_module, "_ROWS", rows)
+        assert material_module._digest_of_rows(table) == whole
+    empty = table.iloc[:0]
+    whole = hashlib.sha256(empty.to_json(orient="values").encode()).hexdigest()
+    assert material_module._digest_of_rows(empty) == whole
