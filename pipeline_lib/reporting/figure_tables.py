@@ -13,6 +13,7 @@ from pipeline_lib.contract.recalls import CUTOFFS
 from pipeline_lib.evaluation.retrieval.sentences import PROTOCOLS
 from pipeline_lib.reporting.figures import (
     APART,
+    COUNTS,
     MIXED,
     ONE_CAPTION,
     RECALLS,
@@ -252,15 +253,21 @@ def _plain_table(task: str, figures: pd.DataFrame) -> Table | None:
     """Return the figures of a task that has no table of its own."""
     columns = [
         # Which of them is better the greater it is, nobody said.
-        Column(f"{variant} {metric}".strip(), variant, metric, _form(values["value"]), ranked=False)
+        Column(
+            f"{variant} {metric}".strip(),
+            variant,
+            metric,
+            _form(metric, values["value"]),
+            ranked=False,
+        )
         for (variant, metric), values in figures.groupby(["variant", "metric"], sort=False)
     ]
     return _table(task, task.replace("_", " "), ["recipe", "item"], columns, figures)
 
 
-def _form(values: pd.Series) -> str:
+def _form(metric: str, values: pd.Series) -> str:
     """Return how figures of an unknown kind are written: counts whole, shares of one finer."""
-    if (values == values.round()).all() and (values.abs() > 1).any():
+    if metric in COUNTS:
         return ",.0f"
     return ".3f" if (values.abs() <= 1).all() else ",.1f"
 

@@ -51,7 +51,8 @@ Of a task that is named neither here nor in :data:`APART` it holds all but numbe
 APART = ("retrieval", MIXED, "probes")
 """Tasks of whose figures summary.csv, or a table of their own, holds the main ones."""
 
-_COUNTS = ("n_queries", "n_pairs")
+COUNTS = ("n_queries", "n_pairs")
+"""Metrics that say how many were asked."""
 
 Reports = Mapping[str, Mapping[str, dict]]
 """Report by task and recipe."""
@@ -75,7 +76,7 @@ def figures(reports: Reports, translated: Iterable[dict] = ()) -> pd.DataFrame:
 def headlines(table: pd.DataFrame) -> pd.DataFrame:
     """Return the figures of :data:`HEADLINES`, of unknown tasks, and the recalls in folds."""
     chosen = table["variant"].str.startswith("folds/") & table["metric"].isin(RECALLS)
-    chosen |= ~table["task"].isin([*HEADLINES, *APART]) & ~table["metric"].isin(_COUNTS)
+    chosen |= ~table["task"].isin([*HEADLINES, *APART]) & ~table["metric"].isin(COUNTS)
     for task, metrics in HEADLINES.items():
         chosen |= (table["task"] == task) & table["metric"].isin(metrics)
     return table[chosen]
@@ -166,7 +167,7 @@ def _figure(seeds: Sequence[dict], key: str, found: list[float]) -> dict[str, fl
     low, high = np.mean(bounds, axis=0) if bounds else (np.nan, np.nan)
     # Sums over both directions have as many queries as the one that has more.
     counted = {**seeds[0].get("text_to_image", {}), **seeds[0]}
-    counts = [counted[name] for name in _COUNTS if name in counted]
+    counts = [counted[name] for name in COUNTS if name in counted]
     return {
         "seeds": len(found),
         "value": float(np.mean(found)),
