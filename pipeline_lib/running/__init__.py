@@ -4,8 +4,10 @@
     What the code of a stage does: it runs again if that changes.
 ``warm``, ``ahead``
     Stages that start at once; trainings that begin before their turn.
-``progress``
-    How far the run is; the last outputs of a stage that fails.
+``edits``, ``resolved``
+    What is edited while DVC runs is not recorded as if it had not been.
+``progress``, ``notes``
+    How far the run is; the last outputs of a stage that fails; what runs note for later ones.
 ``edge``
     Errors as messages and exit codes.
 ``publishing``

@@ -11,13 +11,14 @@ differ, ``python -m stages.resolve --compare`` says whether the edit means somet
 """
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+
+from pipeline_lib.running import notes
 
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds this package, ``stages`` and papers.yaml."""
@@ -30,7 +31,7 @@ PARAMS = "params.yaml"
 READING = 30.0
 """Seconds within which a stage has imported its code and read its parameters."""
 
-_SOURCES = Path(".dvc/tmp/polyview/sources.json")
+_SOURCES = notes.HOME / "sources.json"
 _NOT_READ = {"__pycache__"}
 
 Times = dict[str, list[int]]
@@ -46,11 +47,8 @@ def sources() -> Times:
 
 def remember(found: Times) -> None:
     """Keep the times of the files that data/resolved was made of, where DVC is at work."""
-    if _SOURCES.parents[2].is_dir():
-        _SOURCES.parent.mkdir(parents=True, exist_ok=True)
-        part = _SOURCES.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(found), encoding="utf-8")
-        part.replace(_SOURCES)
+    if notes.is_possible():
+        notes.write(_SOURCES, found)
 
 
 def times(paths: Iterable[str]) -> Times:
@@ -98,10 +96,7 @@ class Watch:
 
     def is_stale(self) -> bool:
         """Return whether data/resolved is of other code or parameters; if so, say it on stderr."""
-        with contextlib.suppress(OSError, ValueError):
-            if json.loads(_SOURCES.read_text(encoding="utf-8")) == self._sources:
-                return False
-        return self._differs()
+        return notes.read(_SOURCES) != self._sources and self._differs()
 
     def is_edited(self) -> bool:
         """Return whether what the stage read was edited since it began; if so, say it on stderr."""

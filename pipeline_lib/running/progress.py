@@ -10,7 +10,7 @@ space, and are put back if the stage fails: its metrics stay, and once the cause
 runs that DVC had recorded. What no stage writes any more goes with the next run: its link would be
 the last one, and hold the space.
 
-All stands in ``.dvc/tmp/polyview``, which git ignores and which it is safe to delete.
+All stands in ``.dvc/tmp/polyview`` (notes.py).
 """
 
 import contextlib
@@ -22,10 +22,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from pipeline_lib.running import notes
 from pipeline_lib.running.edits import Watch
 
-_HOME = Path(".dvc/tmp/polyview")
-_PLAN, _SECONDS, _KEPT = _HOME / "plan.json", _HOME / "seconds.json", _HOME / "kept"
+_PLAN, _SECONDS = notes.HOME / "plan.json", notes.HOME / "seconds.json"
+_KEPT = notes.HOME / "kept"
 
 Plan = Mapping[str, Sequence[str]]
 """Of each stage of a run, in order, the paths of its outputs."""
@@ -44,7 +45,7 @@ class Following:
 
     Attributes:
         ready: Later stages of which all inputs are there: see :func:`ready_stages`.
-        watch: What it reads that may be edited; None where DVC tells nothing of it.
+        watch: What it reads that may be edited; nothing where DVC tells nothing of it.
     """
 
     def __init__(self, stage: str, run: str, arguments: Sequence[str]) -> None:
@@ -54,18 +55,9 @@ class Following:
         plan = known.get("stages", {})
         self.outputs = plan.get(stage)
         self.ready = ready_stages(stage, plan, known["needs"]) if known.get("in_order") else []
-        self.watch = None
-        if stage in plan:
-            self.watch = Watch(known["needs"][stage], known["keys"][stage], known["outputs"])
-        print(progress_line(stage, plan, _read(_SECONDS)), end="", file=sys.stderr, flush=True)
-
-    def is_stale(self) -> bool:
-        """Return whether the code or the settings that the stage is to read were edited."""
-        return self.watch is not None and self.watch.is_stale()
-
-    def is_edited(self) -> bool:
-        """Return whether something was edited that the stage read."""
-        return self.watch is not None and self.watch.is_edited()
+        reads, keys = (known.get(name, {}).get(stage, []) for name in ("needs", "keys"))
+        self.watch = Watch(reads, keys, known.get("outputs", []))
+        print(progress_line(stage, plan, notes.read(_SECONDS)), end="", file=sys.stderr, flush=True)
 
     def end(self, code: int, ahead: float) -> None:
         """Keep the stage's time and outputs; put back the last outputs if it failed.
@@ -81,7 +73,7 @@ class Following:
                 _put_back(self.outputs)
                 return
             seconds = round(time.monotonic() - self.start + ahead, 1)
-            _write(_SECONDS, {**_read(_SECONDS), self.stage: seconds})
+            notes.write(_SECONDS, {**notes.read(_SECONDS), self.stage: seconds})
             _keep(self.outputs)
 
 
@@ -140,12 +132,12 @@ def _duration(seconds: float) -> str:
 
 def _known_plan(run: str, arguments: Sequence[str]) -> dict:
     """Return the plan of this run, made by its first stage; nothing where DVC tells none."""
-    if not _HOME.parent.parent.is_dir():
+    if not notes.is_possible():
         return {}
-    known = _read(_PLAN)
+    known = notes.read(_PLAN)
     if known.get("run") != run:
         _make_plan(run, arguments)
-        known = _read(_PLAN)
+        known = notes.read(_PLAN)
         if known.get("run") != run:
             return {}
         with contextlib.suppress(OSError):
@@ -163,7 +155,7 @@ def _make_plan(run: str, arguments: Sequence[str]) -> None:
         os.waitpid(child, 0)
         return
     with contextlib.suppress(BaseException), open(os.devnull, "w") as sys.stderr:
-        _write(_PLAN, {"run": run, **_asked_of_dvc(arguments)})
+        notes.write(_PLAN, {"run": run, **_asked_of_dvc(arguments)})
     os._exit(0)
 
 
@@ -187,15 +179,17 @@ def _asked_of_dvc(arguments: Sequence[str]) -> dict[str, object]:
         graph = get_active_graph(repo.index.graph)
         options = {key: asked[key] for key in ("pipeline", "downstream")}
         steps = chosen if asked["single_item"] else plan_repro(graph, chosen, **options)
-        values = {
-            step.addressing: [dep for dep in step.deps if isinstance(dep, ParamsDependency)]
-            for step in steps
-        }
         return {
             "stages": {step.addressing: [out.def_path for out in step.outs] for step in steps},
             "needs": {step.addressing: [dep.def_path for dep in step.deps] for step in steps},
             "keys": {
-                name: [key for dep in deps for key in dep.params] for name, deps in values.items()
+                step.addressing: [
+                    key
+                    for dep in step.deps
+                    if isinstance(dep, ParamsDependency)
+                    for key in dep.params
+                ]
+                for step in steps
             },
             # Of fewer, networkx draws the order in each process anew: what is written before what?
             "in_order": 2 * len(steps) >= len(graph),
@@ -277,16 +271,3 @@ def _replace(source: Path, target: Path, copy: Callable[[str, str], object]) -> 
 def _remove(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)  # it does nothing to a file
     path.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> dict:
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_text(encoding="utf-8"))
-    return {}
-
-
-def _write(path: Path, content: object) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps(content), encoding="utf-8")
-    temporary.replace(path)

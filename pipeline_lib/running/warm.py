@@ -91,13 +91,13 @@ def _followed(
     """Wait for a stage, in the server or in a child of this process; return its exit code."""
     code, ahead = _MISTAKE, 0.0
     try:
-        if following.is_stale():
+        if following.watch.is_stale():
             _stop(child)
         else:
             if connection:
                 ahead = _ask(connection, module, following)
             code = _ended(child) if child else _answered(connection)
-        if not code and following.is_edited():
+        if not code and following.watch.is_edited():
             code = _MISTAKE
     except KeyboardInterrupt:
         code = _INTERRUPTED

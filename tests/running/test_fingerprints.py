@@ -194,7 +194,10 @@ def test_a_stage_is_fingerprinted_with_all_that_python_imports_for_it(name, modu
     forms = {str(path.relative_to(ROOT)) for path in ROOT.glob("pipeline_lib/settings/**/*.py")}
     assert "pipeline_lib/running/publishing.py" in imported
     # How a stage is started changes nothing that it does.
-    around = {f"pipeline_lib/running/{name}.py" for name in ("warm", "ahead", "edits", "progress")}
+    around = {
+        f"pipeline_lib/running/{name}.py"
+        for name in ("warm", "ahead", "edits", "notes", "progress")
+    }
     assert imported - forms - around <= modules[name]
 
 
