@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pipeline_lib.models.embedder import Embedder
     from pipeline_lib.search.captions import Captions
 
+_PATIENCE = 3
+"""Seconds that Ctrl+C waits for answers that are not done; a stalled upload may never be."""
+
 
 @click.command(
     short_help="Search in the browser.",
@@ -60,10 +63,12 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
         searcher.load()
         # A query is small, and shares the machine with what shows its photos.
         torch.set_num_threads(1)
-        click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
         app = build_app(searcher, found)
-        config = uvicorn.Config(app, log_level="warning", server_header=False)
+        config = uvicorn.Config(
+            app, log_level="warning", server_header=False, timeout_graceful_shutdown=_PATIENCE
+        )
         with suppress(KeyboardInterrupt):  # which is how it ends
+            click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
             uvicorn.Server(config).run([listening])
 
 

@@ -49,15 +49,23 @@ class PhotoIndex:
     unreadable: dict[str, str]
     originals: np.ndarray
 
+    def path(self, number: int) -> str:
+        """Return a photo's path as it was indexed, relative to the folder.
+
+        Raises:
+            ContractError: If there is none of this number.
+        """
+        if not 0 <= number < len(self.paths):
+            raise ContractError(f"photo: expected 0 to {len(self.paths) - 1}, found {number}")
+        return self.paths[number]
+
     def file(self, number: int) -> Path:
         """Return where a photo lies.
 
         Raises:
             ContractError: If there is none of this number, or it now lies outside the folder.
         """
-        if not 0 <= number < len(self.paths):
-            raise ContractError(f"photo: expected 0 to {len(self.paths) - 1}, found {number}")
-        path = self.folder / self.paths[number]
+        path = self.folder / self.path(number)
         if not _is_inside(path, self.folder):
             raise ContractError(f"photo {number}: expected a file of the folder, found none")
         return path

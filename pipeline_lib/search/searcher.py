@@ -1,9 +1,12 @@
 """Queries of words and photos against an index: exact scores of all photos, and the best."""
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images.encoding import Photo
@@ -57,6 +60,12 @@ class QueryEmbedder:
             self.words("a", language)
         self.languages.load()
 
+    def load_network(self) -> None:
+        """Load now what the first photo of a query would load: seconds."""
+        white = io.BytesIO()
+        Image.new("RGB", (64, 64), "white").save(white, "PNG")
+        self.embedder.embed_each([white])
+
     def words(self, text: str, language: str | None = None, sign: int = 1) -> Term:
         """Return a term of words; their language is detected if none is named.
 
@@ -104,7 +113,7 @@ class Searcher(QueryEmbedder):
         Raises:
             ContractError: If there is none of this number.
         """
-        name = self.index.file(number).name
+        name = Path(self.index.path(number)).name
         return Term(name, self.index.vectors[number], sign)
 
     def best(self, terms: Sequence[Term], count: int) -> list[Hit]:

@@ -69,11 +69,13 @@ class Indexed(Strict):
     Attributes:
         photo: Its number.
         index: Which index numbers it so, as an answer said it; without, the one that there is.
+        path: By which it is found in another index, as an answer said it.
         sign: Whether it is searched for.
     """
 
     photo: int
     index: str | None = None
+    path: str | None = None
     sign: Sign = 1
 
 
@@ -208,6 +210,7 @@ class _Pages:
         self.html = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
         self.policy = _policy(self.html)
         self.jpeg = lru_cache(maxsize=1024)(self._jpeg)
+        self.for_photos.submit(searcher.load_network)
 
     async def page(self, _request: Request) -> Response:
         return HTMLResponse(self.html)
@@ -255,7 +258,7 @@ class _Pages:
             path = self.searcher.index.file(number)
             changed = path.stat().st_mtime_ns
         except (ContractError, FileNotFoundError) as error:
-            raise HTTPException(404) from error
+            raise HTTPException(404, "the photo is no longer in the folder") from error
         # Large ones are looked at one by one, and a thousand of them fill half a gigabyte.
         make = self.jpeg if size == "small" else self._jpeg
         loop = asyncio.get_running_loop()
@@ -293,12 +296,24 @@ class _Pages:
         if isinstance(asked, Words):
             return self.searcher.words(asked.text, asked.language, asked.sign)
         if isinstance(asked, Indexed):
-            self._check_index(asked.index)
-            return self.searcher.indexed(asked.photo, asked.sign)
+            return self.searcher.indexed(self._number_here(asked), asked.sign)
         if asked.upload not in self.uploads:
             raise ContractError("photo: it is no longer here. Drop it on the page again")
         term = self.uploads[asked.upload]
         return Term(term.text, term.vector, asked.sign)
+
+    def _number_here(self, asked: Indexed) -> int:
+        """Return the number that a photo has in the index that there is."""
+        if asked.index in (None, self.index):
+            return asked.photo
+        if asked.path is None:
+            raise _OtherIndex
+        here = [*map(printable, self.searcher.index.paths)]
+        if here.count(asked.path) != 1:  # names that are not UTF-8 may look alike
+            raise ContractError(
+                f"{asked.path}: it is no longer among the photos. Remove it from the query"
+            )
+        return here.index(asked.path)
 
     def _in_all_languages(self, words: Words) -> dict[str, object]:
         """Return what the nearest caption of each other language finds; else the words as given."""
@@ -351,10 +366,13 @@ async def _body(request: Request, most: int) -> bytes:
     ):  # fmt: skip
         raise HTTPException(415)  # what forms of other sites send without asking
     content = bytearray()
-    async for part in request.stream():
-        content += part
-        if len(content) > most:
-            raise HTTPException(413)
+    try:
+        async for part in request.stream():
+            content += part
+            if len(content) > most:
+                raise HTTPException(413)
+    except asyncio.CancelledError:  # the server ends, and the rest has not come for seconds
+        raise ClientDisconnect from None
     return bytes(content)
 
 

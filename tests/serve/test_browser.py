@@ -120,6 +120,42 @@ def test_what_was_searched_for_stays_beside_what_is_taken_away(opened):
     expect_first(opened, "red.png")
 
 
+def test_what_is_taken_away_in_a_chosen_language_leaves_the_query(opened):
+    type_query(opened, "a red photo")
+    opened.get_by_label("Search your photos").fill("blau")
+    opened.get_by_label("Language of the words").select_option("de")
+    opened.get_by_text("“blau” read as de").wait_for()
+    opened.get_by_role("button", name="Without").click()
+    playwright.expect(opened.locator("#terms button")).to_have_text(["+ a red photo ×", "− blau ×"])
+    playwright.expect(opened.get_by_label("Search your photos")).to_have_value("a red photo")
+    playwright.expect(opened.get_by_label("Language of the words")).to_have_value("")
+    opened.get_by_text("“blau” read as de").wait_for()
+    expect_first(opened, "red.png")
+
+
+def test_the_language_beside_the_box_is_that_of_its_words(browser, port):
+    page = new_page(browser)  # which notes the refusal as an error
+    page.goto(f"http://127.0.0.1:{port}/")
+    label = page.locator("#language option").first
+    type_query(page, "ein rot Foto")
+    playwright.expect(label).to_have_text("language: de (detected)")
+    page.get_by_label("Search your photos").fill("a blue photo")
+    page.get_by_role("button", name="Without").click()
+    page.get_by_text("“a blue photo” read as en").wait_for()
+    playwright.expect(label).to_have_text("language: de (detected)")
+    page.get_by_label("Search your photos").fill("?")
+    page.get_by_label("Search your photos").press("Enter")
+    page.locator("#said.bad").wait_for()
+    playwright.expect(label).to_have_text("language: detect")
+    type_query(page, "ein rot Foto")
+    playwright.expect(label).to_have_text("language: de (detected)")
+    page.get_by_role("button", name="Remove − a blue photo").click()
+    page.get_by_role("button", name="Remove + ein rot Foto").click()
+    page.get_by_text("photos of").wait_for()
+    playwright.expect(label).to_have_text("language: detect")
+    page.close()
+
+
 def test_a_query_too_large_is_not_called_a_photo(browser, port):
     page = new_page(browser)  # which notes the refusal as an error
     page.goto(f"http://127.0.0.1:{port}/")
@@ -247,6 +283,69 @@ def test_why_a_photo_cannot_be_explained_stands_beside_it(browser, port):
     page.route("**/captions*", lambda route: route.abort())
     page.locator("[data-photo]").first.click()
     playwright.expect(page.locator("#why")).to_have_text("polyview serve has stopped")
+    page.close()
+
+
+def test_a_folder_that_is_dropped_is_not_a_server_that_stopped(browser, port):
+    page = new_page(browser)
+    page.goto(f"http://127.0.0.1:{port}/")
+    page.get_by_text("photos of").wait_for()
+    # What Chromium does with a folder that was dropped.
+    refusal = "Promise.reject(new Error('NotFoundError'))"
+    page.evaluate(f"() => {{ File.prototype.arrayBuffer = () => {refusal}; }}")
+    page.set_input_files("#file", {"name": "b", "mimeType": "image/png", "buffer": b"b"})
+    page.get_by_text("b cannot be read: drop a photo").wait_for()
+    page.close()
+
+
+def test_a_photo_that_was_removed_since_is_named_and_still_searched_with(
+    browser, colours, tmp_path
+):
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, photos, tmp_path / "index.parquet")
+    with serving(build_app(Searcher(embedder, index), None)) as other:
+        page = new_page(browser)  # which notes what is not found as an error
+        page.goto(f"http://127.0.0.1:{other}/")
+        type_query(page, "a red photo")
+        expect_first(page, "red.png")
+        (photos / "red.png").unlink()
+        page.locator("[data-photo]").first.click()
+        page.get_by_text("red.png: the photo is no longer in the folder").wait_for()
+        page.get_by_role("button", name="Photos like this").click()
+        playwright.expect(page.locator("#terms button")).to_have_text(["+ red.png ×"])
+        playwright.expect(page.locator("[data-photo]").first).to_have_attribute("title", "red.png")
+        page.close()
+
+
+def test_photos_like_one_are_found_after_others_were_added(browser, colours, tmp_path):
+    """A bookmark of a photo whose number is another one by now, and of one that is gone."""
+    photos = shutil.copytree(colours / "photos", tmp_path / "photos")
+    embedder = Embedder.load(colours / "model")
+
+    def app():
+        index = update_index(embedder, photos, tmp_path / "index.parquet")
+        return build_app(Searcher(embedder, index), None)
+
+    page = new_page(browser)
+    with serving(app()) as other:
+        page.goto(f"http://127.0.0.1:{other}/")
+        type_query(page, "a red photo")
+        page.locator("[data-photo]").first.click()
+        page.get_by_role("button", name="Photos like this").click()
+        page.locator("#large").wait_for(state="hidden")
+        expect_first(page, "red.png")
+        query = page.url.partition("#")[2]
+    shutil.copy(photos / "blue.png", photos / "a.png")
+    with serving(app()) as other:
+        page.goto(f"http://127.0.0.1:{other}/#{query}")
+        expect_first(page, "red.png")
+    (photos / "red.png").unlink()
+    with serving(app()) as other:
+        page.goto(f"http://127.0.0.1:{other}/#{query}")
+        page.get_by_text("red.png: it is no longer among the photos. Remove it").wait_for()
+        page.get_by_role("button", name="Remove + red.png").click()
+        type_query(page, "a blue photo")
     page.close()
 
 
@@ -406,6 +505,23 @@ def test_with_the_keyboard_alone(opened):
     playwright.expect(opened.locator("#path")).to_have_text(second.get_attribute("title"))
     opened.keyboard.press("Escape")
     playwright.expect(opened.locator("#large")).not_to_be_visible()
+
+
+def test_a_photo_in_focus_does_not_lie_behind_the_header(browser, colours, tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(24):
+        shutil.copy(colours / "photos/red.png", tmp_path / f"photos/{number}.png")
+    embedder = Embedder.load(colours / "model")
+    index = update_index(embedder, tmp_path / "photos", tmp_path / "index.parquet")
+    size = {"width": 700, "height": 400}
+    with serving(build_app(Searcher(embedder, index), None)) as other:
+        for page in _opened(browser, other, viewport=size):
+            type_query(page, "a red photo" + 230 * " dog")
+            page.locator("[data-photo]").first.focus()
+            for step in ["ArrowRight"] * 23 + ["ArrowLeft"] * 12:
+                page.keyboard.press(step)
+            top = page.locator(":focus").evaluate("photo => photo.getBoundingClientRect().top")
+            assert top >= page.locator("header").bounding_box()["height"]
 
 
 def test_on_a_phone_in_the_dark(browser, port):

@@ -89,6 +89,29 @@ def test_it_listens_on_the_loopback_address_alone_until_it_is_interrupted(starte
     assert process.wait(timeout=300) == 0
 
 
+def test_it_ends_at_once_when_it_is_interrupted(started):
+    process, _ = started
+    process.send_signal(signal.SIGINT)  # as soon as the address is there
+    assert process.wait(timeout=300) == 0
+
+
+def test_an_upload_that_has_stalled_does_not_keep_it_from_ending(colours, tmp_path):
+    with (
+        open(tmp_path / "said", "w+") as said,
+        running(colours / "model", colours / "photos", tmp_path / "i.parquet", said) as command,
+    ):
+        process, port = command
+        assert answer(port, request(host=f"127.0.0.1:{port}"))[0] == 200
+        sent = request("POST", "/photos", b"x" * 1000, "localhost", "application/octet-stream")
+        with socket.create_connection(("127.0.0.1", port)) as stalled:
+            stalled.sendall(sent[:-1])
+            answer(port, request(host=f"127.0.0.1:{port}"))  # it has been read by then
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=300) == 0
+        said.seek(0)
+        assert "Traceback" not in said.read()
+
+
 def test_a_taken_port_is_named_before_photos_are_indexed(colours, tmp_path):
     index = tmp_path / "index.parquet"
     with socket.create_server(("127.0.0.1", 0)) as taken:
