@@ -1,5 +1,6 @@
 """Where the work is done, and in which numbers."""
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -51,6 +52,18 @@ def multiplies_bf16(device: torch.device) -> bool:
     # What ONEDNN_MAX_CPU_ISA or ATEN_CPU_CAPABILITY withholds counts as absent.
     withheld = torch.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2")
     return native and not withheld and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+def cpu_kernels() -> list[str]:
+    """Return what decides which kernels a CPU computes with, and so the last bits of float32."""
+    known = torch.cpu.get_capabilities()
+    instructions = sorted(name for name, there in known.items() if there is True)
+    # By the caches' sizes products are cut into blocks.
+    sizes = [
+        f"{name} {known.get(name)}" for name in ("cpu_name", "l1d_cache_size", "l2_cache_size")
+    ]
+    allowed = torch.backends.cpu.get_cpu_capability(), os.environ.get("ONEDNN_MAX_CPU_ISA", "")
+    return [*allowed, *sizes, *instructions]
 
 
 def summing_type(kind: torch.dtype) -> torch.dtype:

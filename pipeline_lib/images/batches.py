@@ -82,9 +82,13 @@ class FeatureStore:
 
         ``dim`` counts all vectors of an image, one beside the other.
         """
-        _write(self._vectors, result, index * self._bytes)
-        # Only after the vectors are on disk may the key say so.
-        _write(self._finished, self._keys[index] + sha256, index * 2 * _DIGEST_BYTES)
+        try:
+            _write(self._vectors, result, index * self._bytes)
+            # Only after the vectors are on disk may the key say so.
+            _write(self._finished, self._keys[index] + sha256, index * 2 * _DIGEST_BYTES)
+        except OSError as error:
+            error.filename = str(self._vectors_path)  # of a descriptor the system names none
+            raise
 
     def read(self) -> "StoredVectors":
         """Return the features of all images, which a slice reads from disk."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from pipeline_lib.compute.device import cpu_kernels
 from pipeline_lib.compute.forks import cores
 from pipeline_lib.contract.features import Features, write_features
 from pipeline_lib.contract.problems import named, raise_problems
@@ -123,7 +124,7 @@ class ImageWorker:
         self.description = {
             "device": runtime.device,
             "precision": runtime.precision,
-            "computation": _computation(runtime.precision),
+            "computation": _computation(runtime),
         }
 
     @classmethod
@@ -235,9 +236,11 @@ def _changed(folder: Path, at_start: list[bytes], at_end: list[bytes]) -> Iterat
         )
 
 
-def _computation(precision: str) -> list[object]:
-    """Return what else decides a feature's last bits: our code, the libraries', the threads."""
+def _computation(runtime: Runtime) -> list[object]:
+    """Return what else decides a feature's last bits: code, libraries, threads, the CPU."""
     code = fingerprints([Path(__file__).resolve()], ROOT)
     libraries = [version(package) for package in _COMPUTING_PACKAGES]
-    threads = [] if precision == "f64" else [torch.get_num_threads(), cores()]
-    return [code, libraries, threads]
+    if runtime.precision == "f64":
+        return [code, libraries]
+    kernels = cpu_kernels() if runtime.device == "cpu" else []
+    return [code, libraries, torch.get_num_threads(), cores(), kernels]

@@ -21,6 +21,9 @@ from pipeline_lib.settings.images import GIVEN
 
 _FORM = "features (numbers [rows, dim]) and image (text [rows])"
 
+_BLOCK_ROWS = 4096
+"""Rows of a file in chunks that are read at a time, or nearly so many."""
+
 _HOW = (
     "With h5py: file['features'] = an array of a row for each photo, file['image'] = a list of the "
     "photos' paths"
@@ -29,6 +32,8 @@ _HOW = (
 
 class GivenRows:
     """The rows of a file for some photos, in their order: slices are read when they are asked for.
+
+    For a file whose rows lie one after the other; of another, see :func:`_rows_of_chunks`.
 
     Args:
         matrix: All rows ``[rows, dim]``.
@@ -49,6 +54,31 @@ class GivenRows:
             return self._matrix[rows].astype(np.float32)[places]
 
 
+def _given_rows(
+    matrix: h5py.Dataset, names: np.ndarray, images: pd.DataFrame
+) -> "GivenRows | np.ndarray":
+    """Return the rows of the photos of a table, in its order; each has one."""
+    rows = pd.Index(names).get_indexer(images["path"])
+    return _rows_of_chunks(matrix, rows) if matrix.chunks else GivenRows(matrix, rows)
+
+
+def _rows_of_chunks(matrix: h5py.Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return rows in the order asked for, ``float32 [rows, dim]``.
+
+    A chunk is read, and decompressed, as a whole, so each of them once.
+    """
+    found = np.empty((len(rows), matrix.shape[1]), np.float32)
+    upwards = np.argsort(rows, kind="stable")
+    step = matrix.chunks[0] * max(1, _BLOCK_ROWS // matrix.chunks[0])
+    for first in range(0, len(matrix), step):
+        start, stop = np.searchsorted(rows, (first, first + step), sorter=upwards)
+        here = upwards[start:stop]
+        if len(here):
+            with np.errstate(over="ignore"):
+                found[here] = matrix[first : first + step][rows[here] - first]
+    return found
+
+
 def take_features(images: pd.DataFrame, given: Path, output: Path) -> None:
     """Publish what a file has of the photos of a table.
 
@@ -63,7 +93,6 @@ def take_features(images: pd.DataFrame, given: Path, output: Path) -> None:
     """
     with open_given(given) as (names, matrix):
         raise_problems(given, _photos_without_row(names, images))
-        rows = pd.Index(names).get_indexer(images["path"])
         attributes = {
             "backbone": GIVEN,
             "dim": matrix.shape[1],
@@ -71,7 +100,8 @@ def take_features(images: pd.DataFrame, given: Path, output: Path) -> None:
             "given_sha256": file_sha256(given),
         }
         ids = images["image_id"].to_numpy(object)
-        write_features(Features(ids, GivenRows(matrix, rows), attributes), output, source=given)
+        rows = _given_rows(matrix, names, images)
+        write_features(Features(ids, rows, attributes), output, source=given)
 
 
 def given_dim(given: Path) -> int:
@@ -111,8 +141,8 @@ def number_problems(given: Path, images: pd.DataFrame) -> Iterator[str]:
     Of a file for which :func:`given_problems` has nothing to say.
     """
     with open_given(given) as (names, matrix):
-        rows = pd.Index(names).get_indexer(images["path"])
-        found = [*check_features(Features(images["path"], GivenRows(matrix, rows), {}))]
+        rows = _given_rows(matrix, names, images)
+        found = [*check_features(Features(images["path"], rows, {}))]
     yield from (f"{given}: {problem}" for problem in found)
 
 
@@ -157,7 +187,8 @@ def _opened(given: Path) -> h5py.File:
 
 
 def _names(file: h5py.File) -> np.ndarray:
-    return file["image"].asstr(errors="replace")[:]
+    # Of names that were written as bytes h5py calls the character set ASCII.
+    return file["image"].asstr("utf-8", errors="replace")[:]
 
 
 def _form_problems(file: h5py.File) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """Pretrained networks, cut after the layer whose output is the image feature."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import torch
@@ -11,6 +12,9 @@ from pipeline_lib.images.backbones import BACKBONES, LAST, STAGES, Backbone, Cha
 from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.images.weights import WeightsFile, read_state_dict
 from pipeline_lib.images.windows import FiveWindows
+
+Parameters = Mapping[str, torch.Tensor]
+"""Tensors by name."""
 
 
 class ExtractorSettings(Protocol):
@@ -158,5 +162,20 @@ def _load(network: nn.Module, head: str, name: str, weights: WeightsFile) -> Non
         network.load_state_dict(body)
     except RuntimeError as error:
         raise ContractError(
-            f"{weights.path}: expected the parameters of {name}, found others. {error}"
+            f"{weights.path}: expected the parameters of {name}, found others: "
+            f"{_differences(network.state_dict(), body)}. Save the state_dict() of {name} itself"
         ) from error
+
+
+def _differences(own: Parameters, found: Parameters) -> str:
+    """Return which parameters a file lacks, has besides, or has in another shape."""
+    # A network may be without them: older files are.
+    lacking = [key for key in own if key not in found and not key.endswith("num_batches_tracked")]
+    other = [key for key in own if key in found and own[key].shape != found[key].shape]
+    shapes = [f"{key} {[*found[key].shape]} (expected {[*own[key].shape]})" for key in other]
+    kinds = {"no": lacking, "besides": [key for key in found if key not in own], "": shapes}
+    return "; ".join(
+        f"{words} {keys[0]}".lstrip() + (f" and {len(keys) - 1:,} more" if keys[1:] else "")
+        for words, keys in kinds.items()
+        if keys
+    )

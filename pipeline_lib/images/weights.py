@@ -1,5 +1,7 @@
 """Files of pretrained weights: found by name, verified by SHA-256, read without unpickling code."""
 
+import pickle
+import re
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -73,9 +75,17 @@ def read_state_dict(path: Path) -> dict[str, torch.Tensor]:
             raise
         raise ContractError(
             f"{path}: expected a state dict saved by torch.save or safetensors, found something "
-            f"else ({type(error).__name__}: {error}). Fetch the file again, or save the network's "
-            "state_dict() alone."
+            f"else ({_reason(error)}). Fetch the file again, or save the network's state_dict() "
+            "alone."
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file is no state dict, without PyTorch's advice to run the code of it."""
+    found = re.search(r"GLOBAL \S+", str(error))
+    if isinstance(error, pickle.UnpicklingError) and found:
+        return f"it holds code or objects besides tensors: {found[0]}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _named_tensors(loaded: object) -> dict[str, torch.Tensor]:

@@ -1,7 +1,7 @@
 """The joint space: a model of images and of sentences in several languages; save and load."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -151,9 +151,10 @@ class JointSpace(PreciseModule):
         with reading(folder / "vocabulary.json", "a model's vocabulary"):
             vocabulary = Vocabulary.from_json(_read_json(folder / "vocabulary.json"))
         description = _architecture(folder)
-        feature_dim = description.pop("feature_dim")
         with reading(folder / "weights.safetensors", "the weights of architecture.json"):
+            feature_dim = description.pop("feature_dim")
             architecture = architecture_form(description).model_validate(description)
+            raise_problems(folder / "vocabulary.json", _without_words(architecture, vocabulary))
             model = cls(architecture, vocabulary, feature_dim)
             model.load_state_dict(own)
         return model.eval()
@@ -173,6 +174,13 @@ _FIRST_PARTS = {"text_encoder": "recurrent", "image_head": "mlp"}
 
 _FORMER_KEYS = {"word_dropout"}
 """Of training alone, in models saved by earlier versions."""
+
+
+def _without_words(architecture: Architecture, vocabulary: Vocabulary) -> Iterator[str]:
+    """Yield which languages of a model have no words."""
+    for language in architecture.languages:
+        if language not in vocabulary.languages:
+            yield f"expected words of {language}, a language of architecture.json, found none"
 
 
 def _architecture(folder: Path) -> dict:

@@ -4,6 +4,8 @@ The decoder has two ways through the same layers: all positions at once to train
 of many hypotheses, with the keys and values of the earlier ones kept, to search.
 """
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -94,7 +96,7 @@ class TransformerNetwork(nn.Module):
 
     def _embed(self, ids: Tensor, first: int) -> Tensor:
         words = self.words(ids)
-        return self.dropout(words * self.dim**0.5 + _positions(first, words))
+        return self.dropout(words * math.sqrt(self.dim) + _positions(first, words))
 
 
 class EncoderLayer(nn.Module):

@@ -28,7 +28,9 @@ def model_table(
     for name, recipe in recipes.items():
         model = models.get(name, {})
         sizes = model.get("parameters", {})
-        trained_in = str(model.get("precision", NOTHING))
+        trained_in = model.get("precision", NOTHING)
+        if isinstance(trained_in, Mapping):  # by seed
+            trained_in = ", ".join(trained_in[seed] for seed in sorted(trained_in, key=int))
         cells = [name, recipe.paper, " ".join(recipe.languages), trained_in]
         cells += [number(sizes.get(part, float("nan")) / 1e6, ".2f") for part in ("all", "words")]
         cells += _training_cells(training.get(name), recipe.select_by)

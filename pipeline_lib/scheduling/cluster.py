@@ -244,9 +244,8 @@ class RayPool:
         names = [*self._names.values()]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         starting = len(self._actors) - len(names)
-        return f"{len(names)} workers: {', '.join(names[:_NAMED])}{more}" + (
-            f"; {starting} start" if starting else ""
-        )
+        which = f": {', '.join(names[:_NAMED])}{more}" if names else ""
+        return f"{len(names)} workers{which}" + (f"; {starting} start" if starting else "")
 
     def _start(self) -> None:
         worker, actor = str(next(self._numbers)), self._actor.remote()

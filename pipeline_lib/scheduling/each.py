@@ -12,9 +12,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
-import torch
-
-from pipeline_lib.compute.device import best_device
+from pipeline_lib.compute.device import best_device, cpu_kernels
 from pipeline_lib.compute.forks import cores
 from pipeline_lib.contract.problems import raise_problems
 from pipeline_lib.running.fingerprints import ROOT
@@ -91,7 +89,7 @@ def computation() -> dict[str, object]:
         "code": _code(ROOT / "pipeline_lib"),
         "packages": [version("torch"), version("numpy")],
         "device": best_device().type,
-        "kernels": torch.backends.cpu.get_cpu_capability(),
+        "kernels": cpu_kernels(),
         "threads": cores(),
     }
 

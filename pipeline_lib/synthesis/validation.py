@@ -26,8 +26,14 @@ def bleu_tokenizer(language: str) -> str:
 
 
 def greedy_bleu(translator: Translator, pairs: pd.DataFrame) -> float:
-    """Return BLEU in per cent of greedy translations of ``source`` against ``target``."""
+    """Return BLEU in per cent of greedy translations of ``source`` against ``target``.
+
+    Raises:
+        FloatingPointError: If the translator's scores of words are no numbers.
+    """
     found = translator.translate(pairs["source"].tolist(), beam=1, n_best=1, alpha=0)
+    if not all(found):  # no word is better than another
+        raise FloatingPointError("scores of words of the validation are no numbers")
     metric = BLEU(tokenize=bleu_tokenizer(translator.recipe.target_language))
     return metric.corpus_score(best_texts(found), [pairs["target"].tolist()]).score
 

@@ -23,6 +23,9 @@ PAD, UNK, START, END = range(len(SPECIALS))
 _MARKERS = {"both": (1, 1), "end": (0, 1), "none": (0, 0)}
 """How many markers stand before and after a sentence."""
 
+_RULES = ("unk", "drop", "pieces")
+"""What may become of an unknown word."""
+
 
 @dataclass(frozen=True)
 class WordTable:
@@ -168,7 +171,9 @@ class Vocabulary:
             )
             for table in content["tables"]
         )
-        return cls(tuple(tables), content["markers"], content["oov"], content["max_tokens"])
+        rules = content["markers"], content["oov"], content["max_tokens"]
+        raise_problems("vocabulary", _wrong_rules(*rules))
+        return cls(tuple(tables), *rules)
 
     @cached_property
     def _ids(self) -> dict[str, dict[str, int]]:
@@ -202,6 +207,15 @@ class Vocabulary:
             rows = np.repeat(np.arange(len(kept)), counts)
             ids, counts = ids[known], np.bincount(rows[known], minlength=len(kept))
         return ids, counts
+
+
+def _wrong_rules(markers: object, oov: object, max_tokens: object) -> Iterator[str]:
+    """Yield which rules of a file are none."""
+    for key, found, legal in (("markers", markers, _MARKERS), ("oov", oov, _RULES)):
+        if found not in legal:
+            yield f"{key}: expected {', '.join(legal)}, found {found!r}"
+    if type(max_tokens) is not int or max_tokens < 1:
+        yield f"max_tokens: expected a whole number, 1 or more, found {max_tokens!r}"
 
 
 def _in_pieces(tokens: Sequence[str], known: Mapping[str, int]) -> list[str]:

@@ -55,7 +55,10 @@ def _collapse(history: History, recipe: Recipe, training: Examples) -> Iterator[
     losses = [row[column] for row in history if np.isfinite(row.get(column, np.nan))]
     if margin is None or recipe.objective != "alternating" or not losses:
         return
-    wrong = _wrong(recipe, training) if violations == "sum" else 1
+    wrong = _wrong(recipe, training)
+    if violations != "sum":  # their mean, or the hardest: zeros count where a batch has too few
+        counted = 1 if violations == "max" else min(violations, recipe.batch_size)
+        wrong = min(1, wrong / counted)
     if min(losses) >= _COLLAPSED * 2 * margin * wrong:
         yield (
             f"the loss never fell below {min(losses):.4f}; all vectors in one point cost "

@@ -25,11 +25,15 @@ from pipeline_lib.compute.arithmetic.mode import F64
 from pipeline_lib.compute.device import best_device
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.settings.strict import Precision, SettingsError
+from pipeline_lib.training.chunks import captions_at_once
 
 if TYPE_CHECKING:
     from torch.distributed.launcher.api import LaunchConfig
 
 VARIABLE = "POLYVIEW_TRAIN_PROCESSES"
+
+_RUN = "polyview-"
+"""What the name of a run begins with that this module starts."""
 
 _PATIENCE = 5
 """Seconds in which whoever started a rank that was killed says so, and ends the others."""
@@ -68,6 +72,7 @@ def in_ranks(train: Callable[[], None], precision: Precision, module: str, name:
         name: Of what is trained.
     """
     processes = asked_processes()
+    captions_at_once(precision)  # which is refused once, and not by each rank
     if precision == F64 and (is_rank() or processes > 1):
         if not is_rank() or os.environ["RANK"] == "0":
             print(f"{name}: trains in one process, whose bits f64 promises", file=sys.stderr)
@@ -124,7 +129,7 @@ def _launch_config(processes: int) -> Iterator["LaunchConfig"]:
             min_nodes=1,
             max_nodes=1,
             nproc_per_node=processes,
-            run_id=f"polyview-{os.getpid()}",
+            run_id=f"{_RUN}{os.getpid()}",
             rdzv_backend="c10d",
             rdzv_endpoint="localhost:0",
             local_addr="localhost",
@@ -154,6 +159,10 @@ def _joined() -> Iterator[None]:
     _connect(backend)
     try:
         yield
+    except KeyboardInterrupt:
+        if os.environ.get("TORCHELASTIC_RUN_ID", "").startswith(_RUN):
+            sys.exit(130)  # who started it says so, once for all
+        raise
     except RuntimeError as error:
         if not _is_of_others(error):
             raise

@@ -47,6 +47,8 @@ class Aligner:
         """Move each map one step down the RCSLS loss (Eq. 3); ``state`` keeps step sizes."""
         for language, rotation in model.sentence_encoder.rotations.items():
             words = _translations(model, self.lexicon[language], language, self.recipe)
+            if not (words.source.isfinite().all() and words.target.isfinite().all()):
+                return  # training has broken them, which the next validation says
             key = f"alignment_step_{language}"
             (size,) = state.get(key, [self.recipe.alignment_learning_rate])
             step = rcsls_step(rotation.detach(), words, self.recipe.alignment_neighbours, size)

@@ -182,12 +182,17 @@ def curves(records: Path, seeds: list[int]) -> pd.DataFrame:
 
 
 def description(records: Path, seeds: list[int]) -> dict[str, object]:
-    """Return what the first seed's model is, by which rule each ended, and what is doubtful."""
+    """Return what the first seed's model is, by which rule each ended, and what is doubtful.
+
+    Its precision is that of each seed where they differ: seeds are kept from other machines.
+    """
     found = {str(seed): read_report(records / f"seed-{seed}/model.json") for seed in seeds}
     each = {
         key: {seed: one[key] for seed, one in found.items() if key in one}
-        for key in ("ended", "doubts")
+        for key in ("ended", "doubts", "precision")
     }
+    if len({*each["precision"].values()}) == 1:
+        del each["precision"]
     return found[str(seeds[0])] | {key: values for key, values in each.items() if values}
 
 

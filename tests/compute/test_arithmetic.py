@@ -202,6 +202,55 @@ def test_adam_is_that_of_pytorch():
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("exponent", [4, 5, -1, -2, 0, 0.5, 1.5])
+def test_powers_are_those_of_pytorch_also_of_negative_numbers(exponent):
+    x = torch.tensor([-2.0, 3.0, 0.5], dtype=torch.float64)
+    with in_precision("f64"):
+        found = x**exponent
+    torch.testing.assert_close(found, x**exponent, rtol=1e-11, atol=0, equal_nan=True)
+
+
+def test_logarithms_of_what_is_not_positive_are_those_of_pytorch():
+    x = torch.tensor([math.nan, -1.0, 0.0, math.inf, 2.0, -math.inf], dtype=torch.float64)
+    with in_precision("f64"):
+        found = torch.log(x)
+    torch.testing.assert_close(found, x.log(), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda x: torch.linspace(0, 1, 7, dtype=torch.float64),
+        lambda x: torch.arange(0, 1, 0.1, dtype=torch.float64),
+        lambda x: torch._foreach_add([x], [x], alpha=0.3),
+        lambda x: torch._foreach_sub_([x], [x], alpha=0.3),
+        lambda x: F.conv2d(x.expand(1, 4, 5, 5), numbers(8, 2, 3, 3), groups=2),
+        lambda x: F.conv2d(x.expand(1, 4, 5, 5), numbers(8, 1, 3, 3), groups=4),
+        lambda x: torch.float_power(torch.tensor(-2.0), x[0]),
+    ],
+)
+def test_what_differs_between_cpus_or_is_not_known_is_refused(compute):
+    with Exact(), pytest.raises(NotImplementedError):
+        compute(numbers(4, 5, 5))
+
+
+@pytest.mark.parametrize("option", ["amsgrad", "maximize"])
+def test_what_adam_has_besides_is_refused(option):
+    weight = nn.Parameter(numbers(3))
+    weight.grad = numbers(3, seed=1)
+    optimizer = torch.optim.Adam([weight], fused=True, **{option: True})
+    with Exact(), pytest.raises(NotImplementedError, match=option):
+        optimizer.step()
+
+
+@pytest.mark.parametrize(("side", "cells"), [(7, 7), (2, 7), (9, 4), (5, 1)])
+def test_maps_are_averaged_as_by_pytorch(side, cells):
+    x = numbers(2, 3, side, side + 1)
+    with in_precision("f64"):
+        found = F.adaptive_avg_pool2d(x, cells)
+    torch.testing.assert_close(found, F.adaptive_avg_pool2d(x, cells), rtol=1e-12, atol=1e-12)
+
+
 def test_draws_have_their_distributions():
     with Exact():
         uniform = torch.empty(20_000, dtype=torch.float64).uniform_(-2, 4)

@@ -1,15 +1,18 @@
 """Extraction of a whole images table: resuming, reporting, order and memory."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -370,6 +373,26 @@ def test_store_writes_the_rest_of_what_the_disk_took_in_part(tmp_path, monkeypat
     monkeypatch.setattr(os, "pwrite", lambda file, data, place: pwrite(file, data[:7], place))
     fill_store(tmp_path, keys, np.arange(15, dtype="<f4").reshape(3, 5))
     assert finished_of(tmp_path, keys) == [True, True]
+
+
+def test_a_full_disk_is_that_of_the_store(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with FeatureStore(tmp_path / "work", [bytes(32)], 2, 2, 3) as store:
+        monkeypatch.setattr(os, "pwrite", full)
+        with pytest.raises(OSError, match=re.escape(str(tmp_path / "work"))):
+            store.write(0, bytes(24), bytes(32))
+
+
+@pytest.mark.parametrize(("precision", "same"), [("f32", False), ("f64", True)])
+def test_what_another_cpu_computed_is_kept_only_where_it_has_equal_bytes(
+    monkeypatch, precision, same
+):
+    runtime = Mock(precision=precision, device="cpu")
+    before = extraction._computation(runtime)
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "SSE41")
+    assert (extraction._computation(runtime) == before) is same
 
 
 def test_store_calls_finished_only_what_is_on_the_disk(tmp_path, monkeypatch):

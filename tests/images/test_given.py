@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import tiny_study
 from click.testing import CliRunner
@@ -18,6 +19,7 @@ from refusals import refused
 
 from pipeline_lib.contract.features import read_features
 from pipeline_lib.contract.tables import read_images
+from pipeline_lib.images import given as file_of_features
 from pipeline_lib.images.given import given_problems, number_problems, open_given
 from pipeline_lib.running.edge import explained
 from pipeline_lib.settings.images import GivenFeatures
@@ -57,6 +59,27 @@ def test_rows_are_found_by_name_in_any_order(images, monkeypatch, kind, text):
     assert [*found.image_ids] == [*images["image_id"]]
     np.testing.assert_array_equal(found.vectors, vectors[:-1].astype("f4"))
     assert found.attributes["backbone"] == "given"
+
+
+def test_names_that_were_written_as_bytes_are_utf8(tmp_path):
+    photos = pd.DataFrame({"path": ["ä.jpg", "ö.jpg", "雪.jpg"]})
+    give(tmp_path / "a.h5", np.eye(3), [name.encode() for name in photos["path"]])
+    assert [*given_problems(tmp_path / "a.h5", photos)] == []
+
+
+def test_each_chunk_is_read_once(images, monkeypatch):
+    """In blocks of a few rows, of photos that stand in the file in any order."""
+    monkeypatch.setattr(file_of_features, "_BLOCK_ROWS", 4)
+    rng = np.random.default_rng(1)
+    names, order = [*images["path"]], rng.permutation(len(images))
+    vectors = rng.random((len(names), 5)).astype("f4")
+    give(FILE, vectors[order], [names[row] for row in order], chunks=(3, 5), compression="gzip")
+    with open_given(FILE) as (found, matrix):
+        read, plain = [], h5py.Dataset.__getitem__
+        monkeypatch.setattr(h5py.Dataset, "__getitem__", lambda *of: read.append(of) or plain(*of))
+        rows = file_of_features._given_rows(matrix, found, images)
+    assert [part for _, part in read] == [slice(n, n + 3) for n in range(0, len(names), 3)]
+    np.testing.assert_array_equal(rows, vectors)
 
 
 def test_what_was_extracted_and_given_again_trains_the_same_model(images, monkeypatch):

@@ -1,6 +1,7 @@
 """Decoding, transforms, backbones, weights and runtimes of image features."""
 
 import errno
+import io
 import struct
 import subprocess
 import sys
@@ -23,12 +24,13 @@ from safetensors.torch import save_file
 from tiny_photos import named
 from torchvision.transforms import v2
 
+from pipeline_lib.compute.arithmetic.mode import arithmetic
 from pipeline_lib.contract.problems import ContractError
 from pipeline_lib.images import decoding, runtimes
 from pipeline_lib.images import weights as weights_module
 from pipeline_lib.images.backbones import BACKBONES
 from pipeline_lib.images.batches import load_batch
-from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode
+from pipeline_lib.images.decoding import MAX_PIXELS, ImageError, decode, thumbnail
 from pipeline_lib.images.networks import ImageEncoder, load_encoder
 from pipeline_lib.images.runtimes import (
     RUNTIMES,
@@ -500,6 +502,47 @@ def test_local_state_dict(tmp_path, suffix):
 def test_weights_of_another_network_are_refused():
     with pytest.raises(ContractError, match="expected the parameters of efficientnet_lite1"):
         load_encoder("efficientnet_lite1", find_weights("efficientnet_lite0", "package"), 64)
+
+
+def test_of_weights_of_another_network_few_are_named(tmp_path):
+    state = BACKBONES["resnet50"].build(64).state_dict()
+    torch.save({f"module.{key}": value for key, value in state.items()}, tmp_path / "a.pth")
+    with pytest.raises(ContractError) as error:
+        load_encoder("resnet50", find_weights("resnet50", str(named(tmp_path / "a.pth"))), 64)
+    said = str(error.value)
+    assert "no conv1.weight and 264 more; besides module.conv1.weight and 317 more" in said
+    assert "Save the state_dict() of resnet50 itself" in said
+    assert len(said) < 400
+
+
+def test_whoever_gives_code_for_weights_is_not_told_to_run_it(tmp_path):
+    torch.save(BACKBONES["resnet50"].build(64), tmp_path / "a.pth")
+    with pytest.raises(ContractError, match="holds code or objects besides tensors") as error:
+        load_encoder("resnet50", find_weights("resnet50", str(named(tmp_path / "a.pth"))), 64)
+    assert "weights_only" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["resnet50", "vgg19"])
+@torch.inference_mode()
+def test_every_network_runs_in_f64(name):
+    torch.manual_seed(0)
+    network = BACKBONES[name].build(64).eval().double()
+    pixels = torch.rand(2, 3, 64, 64, dtype=torch.float64)
+    with arithmetic("f64"):
+        found = network(pixels)
+    expected = network(pixels)
+    assert (found - expected).norm() < 1e-5 * expected.norm()
+
+
+def test_a_thumbnail_of_a_large_jpeg_is_that_of_all_its_pixels(tmp_path):
+    Image.fromarray(smooth_image(2000, 3000, 0)).save(tmp_path / "a.jpg", quality=95)
+    assert decode(tmp_path / "a.jpg", least=200).shape == (250, 375, 3)
+    assert decode(tmp_path / "a.jpg", least=1500).shape == (2000, 3000, 3)
+    whole = Image.fromarray(decode(tmp_path / "a.jpg"))
+    whole.thumbnail((100, 100))
+    found = Image.open(io.BytesIO(thumbnail(tmp_path / "a.jpg", 100, quality=95)))
+    assert found.size == whole.size
+    assert np.abs(np.int16(found) - np.int16(whole)).mean() < 2
 
 
 def test_file_that_is_no_state_dict_is_refused(tmp_path):

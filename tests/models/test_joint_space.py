@@ -117,6 +117,27 @@ def test_a_damaged_model_is_named_with_its_file(tmp_path, case, digests):
         JointSpace.load(folder)
 
 
+@pytest.mark.parametrize(
+    ("file", "key", "found", "said"),
+    [
+        ("vocabulary.json", "markers", "zz", "markers: expected both, end, none, found 'zz'"),
+        ("vocabulary.json", "oov", "a", "oov: expected unk, drop, pieces, found 'a'"),
+        ("vocabulary.json", "max_tokens", "a", "max_tokens: expected a whole number, 1 or more"),
+        ("vocabulary.json", "max_tokens", 0, "max_tokens: expected a whole number, 1 or more"),
+        ("architecture.json", "feature_dim", None, "feature_dim"),
+        ("architecture.json", "languages", ["de", "en", "fr"], "expected words of fr"),
+    ],
+)
+def test_a_model_of_others_that_contradicts_itself_is_refused(tmp_path, file, key, found, said):
+    model().save(tmp_path / "m", tiny.PREPROCESSING, {})
+    (tmp_path / "m/SHA256SUMS").unlink()
+    content = json.loads((tmp_path / "m" / file).read_text()) | {key: found}
+    content = {each: value for each, value in content.items() if value is not None}
+    (tmp_path / "m" / file).write_text(json.dumps(content))
+    with pytest.raises(ContractError, match=said):
+        JointSpace.load(tmp_path / "m")
+
+
 def test_a_model_that_is_not_there_is_named(tmp_path):
     with pytest.raises(ContractError, match=r"seed-3 holds no whole model\.[^$]*not found"):
         JointSpace.load(tmp_path / "seed-3")

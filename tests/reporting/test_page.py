@@ -613,6 +613,12 @@ def test_model_table_has_its_seeds_in_one_order():
     assert (named["updates"], named["ended by"]) == ("300, 900", "validation, most epochs")
 
 
+def test_model_table_names_the_arithmetic_of_each_seed_where_they_differ():
+    trained = {"now": {"precision": {"2": "f32", "10": "f32", "1": "bf16"}}}
+    (row,) = model_table({"now": tiny.recipe()}, {}, trained).rows
+    assert row[3] == "bf16, f32, f32"
+
+
 def test_model_table_names_the_arithmetic_of_the_training_and_not_todays():
     recipes = {name: tiny.recipe(precision="f32") for name in ("before", "now")}
     rows = model_table(recipes, {}, {"before": {}, "now": {"precision": "bf16"}}).rows

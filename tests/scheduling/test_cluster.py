@@ -185,6 +185,11 @@ class Nodes:
         return next(self.loaded)
 
 
+def test_the_bar_names_no_worker_where_none_is_ready():
+    starting = SimpleNamespace(_names={}, _actors={"0": None})
+    assert cluster.RayPool.status(starting) == "0 workers; 1 start"
+
+
 def test_a_worker_that_computes_otherwise_is_refused():
     asked = cluster.Asked("auto", 2, 1, 0)
     own = {"code": "a", "packages": ["2.15"]}

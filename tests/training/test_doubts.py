@@ -111,6 +111,20 @@ def test_a_batch_larger_than_the_captions_has_no_more_wrong_ones_than_they_are()
     assert f"in one point cost {one_point:.4f}" in said
 
 
+def test_few_wrong_ones_do_not_hide_that_all_vectors_are_in_one_point():
+    """Of ten violations that count, a batch of four has three at the most: the others are zero."""
+    (said,) = found({"loss_image_caption": 0.3}, violations=10, batch_size=4)
+    assert "the space has collapsed" in said
+    assert found({"loss_image_caption": 0.2}, violations=10, batch_size=4) == []
+
+
+def test_the_precision_of_each_seed_is_named_where_they_differ(tmp_path):
+    for seed, precision in ((1, "bf16"), (2, "f32")):
+        (tmp_path / f"seed-{seed}").mkdir()
+        (tmp_path / f"seed-{seed}/model.json").write_text(json.dumps({"precision": precision}))
+    assert description(tmp_path, [1, 2]) == {"precision": {"1": "bf16", "2": "f32"}}
+
+
 def of_languages(recipe):
     return tiny.examples(tiny.learner(recipe), "train").sentences.values()
 

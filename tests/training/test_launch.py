@@ -147,6 +147,23 @@ def test_what_is_refused_is_said_once_and_leaves_nothing(study, tmp_path):
     assert not [*temporary.iterdir()]
 
 
+def test_a_wrong_number_of_captions_is_said_once_before_any_rank_starts(study):
+    asked = {VARIABLE: str(RANKS), "POLYVIEW_TRAIN_CAPTIONS": "x"}
+    process = start(study, STAGE, **asked)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == MISTAKE
+    assert said.count("expected a number of captions") == 1
+
+
+def test_ranks_that_are_interrupted_say_so_once(study, tmp_path):
+    shutil.copytree(study, tmp_path / "study")
+    process, found = started(tmp_path / "study")
+    for each in (process.pid, *found.values()):  # as a terminal does
+        os.kill(each, signal.SIGINT)
+    said = process.communicate(timeout=300)[1]
+    assert said.count("interrupted. Run again") == 1, said
+
+
 def test_ranks_that_cannot_connect_say_why(study, tmp_path):
     """As with a network of another name on another machine; a second try would not help."""
     shutil.copytree(study, tmp_path / "study")

@@ -158,6 +158,21 @@ def test_maps_move_every_t_updates_and_stay_orthogonal(tmp_path):
     assert moved(seen[0], seen[3]) >= WORDS
 
 
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_words_that_training_has_broken_are_named_and_not_the_map(tmp_path, precision):
+    learner, examples, _ = prepare_learner(
+        "mixed",
+        alignment_every_updates=2,
+        validate_every_updates=4,
+        max_epochs=3,
+        learning_rate=1e300,
+        clip_norm="none",
+        precision=precision,
+    )
+    with pytest.raises(FloatingPointError, match="lower learning_rate"):
+        fit(learner, examples, no_scores, 1, tmp_path, "test")
+
+
 def test_fme_never_moves_its_words(tmp_path):
     seen = watched(tmp_path, every="never", tune_words=False, orthogonal_map=False)
     others = set(seen[0]) - WORDS

@@ -99,6 +99,15 @@ def test_a_toy_language_is_learnt(architecture, sizes, tmp_path):
     assert np.mean(np.array(found) == VAL["target"]) >= 0.8
 
 
+@pytest.mark.parametrize(("precision", "rate"), [("f32", 1e8), ("f64", 1e100)])
+def test_a_translator_that_diverged_says_so(tmp_path, precision, rate):
+    changes = {"learning_rate": rate, "warmup_updates": 1, "clip_norm": "none", "max_updates": 3}
+    changes |= {"precision": precision, "validate_every_updates": 1}
+    translator = Translator(recipe("transformer", **changes), toy_subwords())
+    with pytest.raises(FloatingPointError, match="lower learning_rate"):
+        fit(translator, tmp_path)
+
+
 def test_the_best_validations_are_averaged_and_patience_ends_the_run(tmp_path):
     scores = iter([5.0, 7.0, 6.0, 1.0, 1.0, 99.0])
     seen = []

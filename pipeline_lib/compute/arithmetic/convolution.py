@@ -22,11 +22,12 @@ def convolution(
     groups: int,
 ) -> Tensor:
     """Convolve images ``[n, channels, rows, columns]``: ``aten::convolution`` without dilation."""
-    if transposed or set(dilation) != {1}:
-        raise NotImplementedError("expected a plain convolution")
+    depthwise = groups == x.shape[1] == len(weight)
+    if transposed or set(dilation) != {1} or not (groups == 1 or depthwise):
+        raise NotImplementedError("expected a convolution of all channels, or of each by itself")
     # Channels last, so that the numbers of a pixel lie together.
     x = torch.constant_pad_nd(x.permute(0, 2, 3, 1), [0, 0, *[padding[1]] * 2, *[padding[0]] * 2])
-    convolve = _depthwise if groups == x.shape[3] == len(weight) > 1 else _dense
+    convolve = _depthwise if depthwise and groups > 1 else _dense
     y = convolve(x, weight, stride)
     return (y if bias is None else y.add_(bias)).permute(0, 3, 1, 2)
 

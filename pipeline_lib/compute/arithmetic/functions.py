@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable
 from functools import wraps
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
+
+Number = TypeVar("Number", float, Tensor)
 
 CACHED = 2**14
 """Numbers that stay in a near cache from one operation to the next."""
@@ -47,8 +50,11 @@ def root(x: Tensor) -> Tensor:
     return found
 
 
-def power(base: float, exponent: int) -> float:
-    """Return a power by multiplications: the C library's differs in its last bit between CPUs."""
+def power(base: Number, exponent: int) -> Number:
+    """Return a power, for a tensor one above zero, by multiplications.
+
+    The C library's differs in its last bit between CPUs.
+    """
     found = 1.0
     while exponent:
         if exponent & 1:
@@ -73,7 +79,7 @@ def exp(x: Tensor) -> Tensor:
 
 @_in_parts
 def log(x: Tensor) -> Tensor:
-    """Return the natural logarithm of positive numbers, to 1e-15."""
+    """Return the natural logarithm, to 1e-15; NaN of what is below zero."""
     bits = x.contiguous().view(torch.int64)
     # The power of two next below sqrt(2) x: what is left lies in 1/sqrt(2) .. sqrt(2).
     exponent = bits.sub(0x3FE6A09E667F3BCD).bitwise_right_shift_(52)
@@ -81,7 +87,12 @@ def log(x: Tensor) -> Tensor:
     ratio = left.sub(1).div_(left.add(1))
     value = _polynomial(ratio.mul(ratio), _LOG_TERMS).mul_(ratio)
     power = exponent.to(torch.float64)
-    return power.mul(_LN2_LOW).add_(value).add_(power.mul_(_LN2_HIGH))
+    found = power.mul(_LN2_LOW).add_(value).add_(power.mul_(_LN2_HIGH))
+    plain = x.gt(0).logical_and_(x.lt(math.inf))
+    if plain.all():
+        return found
+    others = x.masked_fill(x < 0, math.nan).masked_fill_(x == 0, -math.inf)
+    return torch.where(plain, found, others)
 
 
 @_in_parts

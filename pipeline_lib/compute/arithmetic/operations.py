@@ -91,13 +91,28 @@ def _index_add_(x: Tensor, dim: int, index: Tensor, rows: Tensor, *, alpha: floa
     return x.index_add_(dim, index, rows if alpha == 1 else rows * alpha)
 
 
+def _adaptive_average(x: Tensor, sizes: list[int]) -> Tensor:
+    """Average maps ``[..., rows, columns]`` over as many windows as asked for in each direction."""
+    for dim, count in zip((-2, -1), sizes, strict=True):
+        side = x.shape[dim]
+        windows = ((i * side // count, -(-(i + 1) * side // count)) for i in range(count))
+        parts = [average(x.narrow(dim, a, b - a), [dim], keepdim=True) for a, b in windows]
+        x = torch.cat(parts, dim)
+    return x
+
+
 def _pow(x: Tensor | float, exponent: Tensor | float) -> Tensor:
     if isinstance(exponent, Tensor):
+        if isinstance(x, Tensor) or not x > 0:
+            raise NotImplementedError(f"expected powers of a positive number, found those of {x}")
         return exp(exponent * log(exponent.new_full((), x)))
     if exponent == 0.5:
         return root(x)
-    if exponent in (1, 2, 3):
-        return math.prod([x] * int(exponent))
+    if exponent == 0:
+        return torch.ones_like(x)
+    if float(exponent).is_integer():
+        found = power(x, abs(int(exponent)))
+        return found if exponent > 0 else found.reciprocal_()
     return exp(log(x).mul_(exponent))
 
 
@@ -114,11 +129,12 @@ def _adam(
     beta2: float,
     weight_decay: float,
     eps: float,
-    **_: object,
+    **others: object,
 ) -> None:
     """Take a step of Adam (Kingma and Ba 2015) in parts that stay in the cache."""
-    if weight_decay:
-        raise NotImplementedError("Adam with weight decay")
+    asked = [name for name, value in ({"weight_decay": weight_decay} | others).items() if value]
+    if asked:
+        raise NotImplementedError(f"Adam with {', '.join(asked)}")
     for each in zip(parameters, gradients, means, squares, steps, strict=True):
         *tensors, step = each
         size = lr / (1 - power(beta1, int(step)))
@@ -140,6 +156,7 @@ REPLACED: dict[str, Callable] = {
     "convolution": convolution,
     "sum": lambda x, dims=None, keepdim=False, **_: total(x, dims, keepdim),
     "mean": average,
+    "_adaptive_avg_pool2d": _adaptive_average,
     "linalg_vector_norm": _norm,
     "logsumexp": logsumexp,
     "exp": exp,
