@@ -4,7 +4,7 @@ Some photos of Flickr8k with their five English captions become a study of its o
 folder, with one extractor for each transform (EfficientNet-Lite0, 256 and 224 pixels) and two
 recipes on the features of each: our own, and VSE with a quarter of its paper's widths. The stages
 are the pipeline's own, and so are the tests: intervals of the difference in the sum of recalls are
-by paired bootstrap over the test photos, with all seeds.
+over seeds and photos (reporting.differences).
 
 Usage: python -m benchmarks.dense_ten_crop --data FOLDER, which holds what ``polyview new --from
 flickr8k`` reads beside: ``images.csv``, ``images`` and ``captions/en.human.tsv``.

@@ -7,7 +7,8 @@ until its first one that is as high as the mean of the baseline's best, by the s
 languages that the baseline reads; both are means over seeds. A recipe of few updates has few
 validations: ``--every`` trains it anew until its first one of so many updates, which changes no
 weight. Seconds per update are measured here, on the study's own captions and photos: the two take
-turns, and the median round counts. Validation is not timed. The ratio is that of the seconds.
+turns, and the median round counts. Neither validation nor what makes the inputs, such as word
+vectors, is timed. The ratio is that of the seconds.
 """
 
 import contextlib

@@ -7,6 +7,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FILE, FOLDER, check_is_no_pipe
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.models.places import check_outside
 from pipeline_lib.search.names import on_one_line
 
 
@@ -38,6 +39,7 @@ def embed(model: Path, source: Path, output: Path, language: str | None) -> None
         raise ContractError("--language: expected with a table of sentences, found with photos")
     if output.suffix != ".parquet":
         raise ContractError(f"{output}: expected a name that ends in .parquet, which is written")
+    check_outside(output, model)
     check_is_no_pipe(source)
     embedder = Embedder.load(model)
     if source.is_dir():

@@ -8,6 +8,7 @@ import click
 from pipeline_lib.cli.example import example
 from pipeline_lib.cli.search import FOLDER
 from pipeline_lib.contract.problems import ContractError
+from pipeline_lib.models.places import check_outside
 from pipeline_lib.running.publishing import publish
 
 FORMS = ("sentence-transformers", "onnx")
@@ -29,6 +30,7 @@ def export(model: Path, output: Path, form: str) -> None:
     """
     if os.path.lexists(output):  # also a link to what is not there now
         raise ContractError(f"{output}: is there already. Take another name, or remove it")
+    check_outside(output, model)
     from pipeline_lib.export.card import write_card
     from pipeline_lib.models.embedder import Embedder, model_digest  # seconds, not for --help
 

@@ -49,12 +49,12 @@ model.encode(["{example}"], prompt_name="{language}")  # without prompt_name it 
 ```
 """,
     "onnx": """`onnx.json` names the graph of each language. The tokens of a sentence are made as
-`preprocessing.json` says: Unicode NFC, then lower case (İ becomes i, and in Turkish and Azerbaijani
-I becomes ı) and Moses' punctuation where it asks for them, then its tokenizer. Moses' punctuation
-is sacremoses' `MosesPunctNormalizer(language).normalize(text + "\\n").strip()`, whose rules need
-the line feed: with `perl_parity=True` for `normalize: true`, without for `unicode`. The tokenizer
-`moses` is sacremoses' `MosesTokenizer(language).tokenize(text)`. `mecab` is
-`fugashi.GenericTagger(f"{{ipadic.MECAB_ARGS}} -Owakati").parse(text).split()`. `jieba` is
+`preprocessing.json` says: Unicode NFC; where it asks for them lower case (İ becomes i, and in
+Turkish and Azerbaijani I becomes ı), with NFC once more, and Moses' punctuation; its tokenizer.
+Moses' punctuation is sacremoses' `MosesPunctNormalizer(language).normalize(text + "\\n").strip()`,
+whose rules need the line feed: with `perl_parity=True` for `normalize: true`, without for
+`unicode`. The tokenizer `moses` is sacremoses' `MosesTokenizer(language).tokenize(text)`. `mecab`
+is `fugashi.GenericTagger(f"{{ipadic.MECAB_ARGS}} -Owakati").parse(text).split()`. `jieba` is
 `jieba.Tokenizer().cut(text)` without its blank tokens. `whitespace` splits at blanks. `unicode`
 splits at blanks and at Unicode's word boundaries (Annex 29: `\\b` of the package regex with `WORD`
 and `VERSION1`), and drops format characters around words.
@@ -88,6 +88,13 @@ frames it is the first. {cut} Photos are resized by Pillow's `BILINEAR`."""
 
 _FEATURES = """`features` are `float32 [photos, {dim}]`: those of the network whose features the
 model has learnt from, made as they were made. Polyview does not know which network it was."""
+
+_UNKNOWN_WORDS = {
+    "unk": "Words that the training captions did not have are unknown.",
+    "drop": "Words that the training captions did not have are left out.",
+    "pieces": "Words that the training captions did not have are guessed from their pieces.",
+}
+"""By ``oov`` of the vocabulary."""
 
 _SIMILARITIES = {
     "cosine": "`a·b`",
@@ -136,7 +143,7 @@ def write_card(model: Path, form: str, folder: Path, name: str) -> None:
         f"## Metrics\n\n{_metrics(model)}{_doubts(model)}",
         f"## Licences\n\n{_licences(sources, readers_of(study_folder(model)))}"
         f"\n- Backbone: {_of_backbone(extractor)}.\n- Polyview: Apache-2.0.",
-        "## Limits\n\nWords that the training captions did not have are unknown. The model has "
+        f"## Limits\n\n{_UNKNOWN_WORDS[embedder.model.vocabulary.oov]} The model has "
         "seen photos and captions of its data only: what they lack, or show with a bias, it does "
         "too. Scores compare photos for one query; they are no probabilities.",
         f"## Cite\n\n{PAPERS.get(learnt.get('paper'), 'The recipe is of no paper')}.\n\nPolyview: "

@@ -21,7 +21,8 @@ from pipeline_lib.models.embedder import Embedder, WordlessError
 from pipeline_lib.models.joint_space import JointSpace
 from pipeline_lib.search.languages import LanguageDetector, LanguageError
 
-_FILES = ("weights.safetensors", "architecture.json", "vocabulary.json", "preprocessing.json")
+_FILES = ("weights.safetensors", "vocabulary.json", "preprocessing.json")
+_ARCHITECTURE = "architecture.json"
 _PROMPT = re.compile(r"<([a-z]{2,3})> (.*)", re.DOTALL)
 
 
@@ -59,6 +60,8 @@ class JointSpaceSentences(InputModule):
             ContractError: Lists all sentences without words or in no language of the model, by
                 their text: encode() sorts what it is given, and hands on a batch of it.
         """
+        other = [f"expected text, found {each!r}" for each in inputs if not isinstance(each, str)]
+        raise_problems("sentences", dict.fromkeys(other))
         texts = [self._named((prompt or "") + text) for text in inputs]
         rows: dict[str, list[int]] = {}
         problems: dict[str, None] = {}  # in order, equal ones once
@@ -99,7 +102,7 @@ class JointSpaceSentences(InputModule):
 
     def save(self, output_path: str, *_arguments: object, **_options: object) -> None:
         """Copy the model into a folder, which may be its own."""
-        for name in _FILES:
+        for name in (*_FILES, _ARCHITECTURE):
             source, target = self.folder / name, Path(output_path) / name
             if not (target.exists() and target.samefile(source)):
                 shutil.copyfile(source, target)
@@ -150,6 +153,10 @@ def write_folder(model: Path, folder: Path) -> None:
     embedder = Embedder.load(model)
     for name in _FILES:
         shutil.copyfile(model / name, folder / name)
+    # Models of earlier versions have it in another file.
+    space = embedder.model
+    own = {"feature_dim": space.feature_dim, **space.architecture.model_dump()}
+    _write(folder / _ARCHITECTURE, own)
     kind = f"{JointSpaceSentences.__module__}.{JointSpaceSentences.__qualname__}"
     similarity = {"euclidean": "euclidean"}.get(embedder.model.architecture.similarity, "cosine")
     _write(folder / "modules.json", [{"idx": 0, "name": "0", "path": "", "type": kind}])

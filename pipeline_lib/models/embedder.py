@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from html import unescape
 from pathlib import Path
@@ -115,8 +115,10 @@ class Embedder:
             ContractError: As :meth:`embed_sentences` does.
             WordlessError: If sentences have no word.
         """
-        if isinstance(sentences, str):
-            raise ContractError(f"sentences: expected a list of them, found {sentences!r}")
+        # Of a table and a dictionary a loop would yield the names of columns, and the keys.
+        if isinstance(sentences, (str, Mapping)) or getattr(sentences, "ndim", 1) != 1:
+            found = repr(sentences) if isinstance(sentences, str) else type(sentences).__name__
+            raise ContractError(f"sentences: expected a list of them, found {found}")
         sentences = list(sentences)  # a column of pandas, too, which finds rows by other names
         raise_problems("sentences", named([*_no_text(sentences)]))
         tokenize = self._tokenizer(language)
@@ -145,6 +147,7 @@ class Embedder:
         Raises:
             ContractError: If the model does not know the language.
         """
+        raise_problems("sentence", _no_text([sentence]))
         tokens = {token: unescape(token) for token in self._tokenizer(language)(sentence)}
         tokens = {token: word for token, word in tokens.items() if any(map(str.isalnum, word))}
         ids = self.model.vocabulary.word_ids([*tokens], language)
@@ -229,6 +232,9 @@ class Embedder:
         return self.model.scores(*sides).numpy()
 
     def _tokenizer(self, language: str) -> Tokenize:
+        if not isinstance(language, str):  # a column of languages, for one
+            found = type(language).__name__
+            raise ContractError(f"language: expected one, of all the sentences; found {found}")
         if language not in self._tokenize:
             raise ContractError(
                 f"language: expected one of {', '.join(self.languages)}; found {language!r}"

@@ -30,6 +30,7 @@ from pipeline_lib.images.transforms import TRANSFORMS
 from pipeline_lib.models.embedder import Embedder
 from pipeline_lib.models.encoders import IMAGE_HEADS
 from pipeline_lib.models.similarity import SIMILARITIES
+from pipeline_lib.running.edge import MISTAKE
 from pipeline_lib.running.publishing import dvc_md5
 from pipeline_lib.settings.images import GivenFeatures
 from pipeline_lib.settings.loading import load_settings
@@ -293,6 +294,39 @@ def test_sentence_transformers_loads_it(colours, tmp_path):
     )
 
 
+def test_a_model_of_an_earlier_version_is_written_for_sentence_transformers(colours, tmp_path):
+    pytest.importorskip("sentence_transformers", reason="the group export is not installed")
+    from pipeline_lib.export.sentence_module import write_folder
+
+    earlier = shutil.copytree(colours / "model", tmp_path / "seed-1")
+    (earlier / "SHA256SUMS").unlink()
+    values = json.loads((earlier / "architecture.json").read_text())
+    recipe = json.loads((earlier / "recipe.json").read_text())
+    (earlier / "architecture.json").unlink()
+    (earlier / "recipe.json").write_text(json.dumps(recipe | values))
+    (tmp_path / "written").mkdir()
+    write_folder(earlier, tmp_path / "written")
+    found, expected = (Embedder.load(each) for each in (tmp_path / "written", colours / "model"))
+    for language, sentences in SENTENCES.items():
+        vectors = [each.embed_sentences(sentences, language) for each in (found, expected)]
+        np.testing.assert_array_equal(*vectors)
+
+
+@pytest.mark.parametrize("command", ["export", "embed"])
+def test_nothing_is_written_among_the_models_of_a_study(colours, tmp_path, command):
+    """DVC would delete it, and train the recipe again."""
+    model = shutil.copytree(colours / "model", tmp_path / "data/models/mine/seed-1")
+    to = ["--to", "onnx"] if command == "export" else []
+    given = [str(model)] if command == "export" else [str(model), str(colours / "photos")]
+    (tmp_path / "dvc.yaml").write_text("")
+    for place in ("x.parquet", "seed-1/x.parquet"):
+        output = model.parent / place
+        result = CliRunner().invoke(main, [command, *given, str(output), *to])
+        assert result.exit_code == MISTAKE
+        assert "expected a place outside models/mine" in result.output
+        assert not output.exists()
+
+
 def test_only_languages_of_the_model_are_prompts(colours, tmp_path):
     library = pytest.importorskip(
         "sentence_transformers", reason="the group export is not installed"
@@ -333,6 +367,14 @@ def test_sentence_transformers_loads_it_from_the_cache_of_a_hub(colours, tmp_pat
         found = loaded.encode(["a red photo"], prompt_name="en")
         expected = Embedder.load(colours / "model").embed_sentences(["a red photo"], "en")
         np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_what_is_no_text_is_named_to_sentence_transformers(colours, tmp_path):
+    sentence_transformers = pytest.importorskip("sentence_transformers", reason="no group export")
+    folder = exported(colours / "model", tmp_path / "st", "sentence-transformers")
+    loaded = sentence_transformers.SentenceTransformer(str(folder), trust_remote_code=True)
+    with pytest.raises(ContractError, match="expected text, found None"):
+        loaded.encode(["a red photo", None], prompt_name="en")
 
 
 def test_all_sentences_that_sentence_transformers_cannot_embed_are_named(colours, tmp_path):

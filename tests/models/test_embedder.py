@@ -179,6 +179,18 @@ def test_features_are_embedded_as_they_are(folder):
             embedder.embed_features(features)
 
 
+def test_a_table_or_a_dictionary_is_no_list_of_sentences(folder):
+    embedder = Embedder.load(folder)
+    table = pd.DataFrame({"text": ["en1", "en2"], "language": ["en", "en"]})
+    for given in (table[["text"]], {"a": "en1"}, np.array("en1"), np.array([["en1"]])):
+        with pytest.raises(ContractError, match=r"a list of them, found (Data|dict|nda)"):
+            embedder.embed_sentences(given, "en")
+    with pytest.raises(ContractError, match="expected one, of all the sentences; found Series"):
+        embedder.embed_sentences(table["text"], table["language"])
+    with pytest.raises(ContractError, match="number 1: expected text, found float"):
+        embedder.words(float("nan"), "en")
+
+
 def test_sentences_are_named_by_their_place_whatever_holds_them(folder):
     embedder = Embedder.load(folder)
     column = pd.Series(["ein Hund", " ", "ein Ball"], index=[2, 0, 1])

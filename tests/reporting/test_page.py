@@ -245,6 +245,19 @@ def test_claims_have_a_section_where_reporting_has_a_table_of_them(study, monkey
     assert html.count("two help") == 1
 
 
+def test_a_word_that_is_also_the_name_of_a_recipe_leads_to_none(study, monkeypatch):
+    """A recipe may be called ``de``."""
+    monkeypatch.chdir(study)
+    results = read_results(load_settings())
+    name = next(iter(CHANCES))
+    header = ["recipe", "language", "row"]
+    results.tables["claims"] = Table("claims", "Claims", header, [[name] * 3], 3)
+    html = report_page(results, [])
+    section = html[html.index('<section id="claims">') :].partition("</section>")[0]
+    assert section.count(f'href="#recipe-{name}"') == 2
+    assert f'<td class="text">{name}</td>' in section
+
+
 @pytest.mark.parametrize(
     ("ranked", "dataset"), [("caption", "world"), ("machine", "world_machine")]
 )
