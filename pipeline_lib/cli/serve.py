@@ -1,7 +1,7 @@
 """``polyview serve``: the search as a page on this machine."""
 
+import signal
 import socket
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,15 +61,18 @@ def serve(model: Path, photos: Path, port: int, captions: Path | None, index: Pa
         searcher = Searcher(embedder, update_index(embedder, photos, file))
         print_unreadable(searcher.index)
         searcher.load()
+        searcher.load_network()
         # A query is small, and shares the machine with what shows its photos.
         torch.set_num_threads(1)
         app = build_app(searcher, found)
         config = uvicorn.Config(
             app, log_level="warning", server_header=False, timeout_graceful_shutdown=_PATIENCE
         )
-        with suppress(KeyboardInterrupt):  # which is how it ends
-            click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
-            uvicorn.Server(config).run([listening])
+        server = uvicorn.Server(config)
+        # From now on Ctrl+C is how it ends. An exception could get lost while modules are imported.
+        signal.signal(signal.SIGINT, lambda *_: setattr(server, "should_exit", True))
+        click.echo(f"http://127.0.0.1:{listening.getsockname()[1]}  (Ctrl+C stops it)")
+        server.run([listening])
 
 
 def _load_captions(embedder: "Embedder", captions: Path | None, folder: Path) -> "Captions | None":

@@ -210,7 +210,6 @@ class _Pages:
         self.html = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
         self.policy = _policy(self.html)
         self.jpeg = lru_cache(maxsize=1024)(self._jpeg)
-        self.for_photos.submit(searcher.load_network)
 
     async def page(self, _request: Request) -> Response:
         return HTMLResponse(self.html)
